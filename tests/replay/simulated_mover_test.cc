@@ -282,8 +282,8 @@ RecordedRun GatherRun(bool alike) {
     run.works.push_back({.submitted = i * 5'000'000,
                          .start = i * 5'000'000,
                          .end = i * 5'000'000 + 5'000,
-                         .set = run.AddSet({&table, 1}),
-                         .code = static_cast<uint32_t>(i)});
+                         .code = static_cast<uint32_t>(i),
+                         .set = run.AddSet({&table, 1})});
   }
   run.setting.overlap = "safe";
   return run;

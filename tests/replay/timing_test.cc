@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "tests/replay/random_run.h"
@@ -220,6 +222,35 @@ TEST(Timing, PassesThatNothingProvesGoByTheRate) {
   EXPECT_NEAR(timing.Passes(0), 25.0 * kUs / rate, 1e-6);
   EXPECT_NEAR(timing.Passes(1), 200.0 * kUs / rate, 1e-6);
   EXPECT_EQ(timing.Passes(2), 40);
+}
+
+// A gather names its table and reads some of it. Of what a cache may hold it may have read all.
+TEST(Timing, WhatTookLessThanTheMemoryNeedsWasNotReadWhole) {
+  for (const auto& [named, at_least] : {std::pair(GiB(1), 0.0), {MiB(128), 1.0}}) {
+    RecordedRun run;
+    run.allocations.push_back({.size = named, .allocated = 0});
+    run.steps = {{RecordedStep::Kind::kAllocate, 0}, {RecordedStep::Kind::kWork, 0}};
+    run.codes.push_back({.name = "gather"});
+    const RecordedRange all{.allocation = 0, .size = named.value};
+    run.works.push_back({.end = 20 * kUs, .set = run.AddSet({&all, 1})});
+    ASSERT_TRUE(run.Check().ok()) << run.Check();
+    const double rate = static_cast<double>(named.value) / 3000;
+    EXPECT_NEAR(Timing(&run, {}).Passes(0), std::max(at_least, 20.0 * kUs / rate), 1e-6);
+  }
+}
+
+TEST(Timing, KernelsThatAreAlikeTellOfEachOther) {
+  RecordedRun run = Recorded({{0, 0, 0, 100}, {0, 0, 100, 900}, {0, 0, 900, 1000}}, {0, 1, 2});
+  run.works[1].remote = MiB(64).value;
+  EXPECT_FALSE(Timing(&run, {}).Proved(0));
+  run.codes[1].alike = run.codes[2].alike = 0;
+  const ReplayPrices prices;
+  const Timing timing(&run, prices);
+  EXPECT_EQ(timing.of(1).duration, 100 * kUs);
+  for (const uint32_t i : {0, 1, 2}) {
+    EXPECT_TRUE(timing.Proved(i));
+    EXPECT_NEAR(timing.Passes(i), 700.0 * kUs / prices.decisions.ServeNanoseconds(MiB(64)), 1e-6);
+  }
 }
 
 TEST(Timing, WhatWasNotTimedIsReckoned) {

@@ -179,6 +179,8 @@ class RecordedRun {
     return absl::MakeConstSpan(ranges_).subspan(s.first + s.count, s.possible);
   }
   uint32_t sets() const { return static_cast<uint32_t>(sets_.size()); }
+  // The code that stands for it and all that are like it.
+  uint32_t alike(uint32_t code) const { return codes[code].alike.value_or(code); }
 
   // The most bytes that were allocated at once, each allocation rounded up to 2 MiB (up to 1 MiB:
   // as it is, since those are packed).

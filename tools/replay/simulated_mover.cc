@@ -277,8 +277,7 @@ ActiveWork* SimulatedMover::NewWork(uint32_t work) {
               : !w.complete                                                ? Access::kPartial
                                                                            : beside.access;
   if (declared || !launch) return a;
-  const uint32_t alike = run_.codes[w.code].alike.value_or(w.code);
-  a->kernel = Mix(alike + 1, RoughSize(timing_.bytes(w.set))) | 1;
+  a->kernel = Mix(run_.alike(w.code) + 1, RoughSize(timing_.bytes(w.set))) | 1;
   if (beside.moves()) {
     const KnownSets::Uses uses = chunks_.known(beside.beyond_ends).PossibleOf(w.set);
     a->possible = uses.stay;

@@ -19,6 +19,8 @@ constexpr uint64_t kUsualGap = 20000;
 // More work than this is not what a guess of its end is off by.
 constexpr uint64_t kFarAhead = 1'000'000;
 constexpr double kMostPasses = 40;
+// No GPU's caches hold as much.
+constexpr Bytes kCached = MiB(256);
 // Less is over the bus in the time by which two runs of a kernel differ.
 constexpr Bytes kTells = KiB(256);
 
@@ -124,7 +126,7 @@ void Timing::FindDurations() {
     for (const RecordedWork& w : run_.works) {
       if (!w.timed() || w.remote != 0) continue;
       NoteLeast(&same, std::pair(w.code, w.set), w.end - w.start);
-      NoteLeast(&like, std::pair(w.code, RoughSize(bytes_[w.set])), w.end - w.start);
+      NoteLeast(&like, LikeOf(w), w.end - w.start);
     }
   }
   for (size_t i = 0; i < works_.size(); ++i) {
@@ -139,7 +141,7 @@ void Timing::FindDurations() {
       works_[i].duration = took;
     } else if (const auto s = same.find({w.code, w.set}); s != same.end()) {
       works_[i].duration = std::min(took, s->second);
-    } else if (const auto l = like.find({w.code, RoughSize(bytes_[w.set])}); l != like.end()) {
+    } else if (const auto l = like.find(LikeOf(w)); l != like.end()) {
       works_[i].duration = std::min(took, l->second);
     } else {
       works_[i].duration =
@@ -159,21 +161,20 @@ void Timing::FindPasses() {
     // What is remote beyond what the work names is the rest of chunks that it does not touch.
     const Bytes remote = std::min(Bytes(w.remote), bytes_[w.set]);
     if (remote < kTells) continue;
-    sums[w.code].added += static_cast<double>(w.end - w.start - works_[i].duration);
-    sums[w.code].once += prices_.decisions.ServeNanoseconds(remote);
+    Sum& sum = sums[run_.alike(w.code)];
+    sum.added += static_cast<double>(w.end - w.start - works_[i].duration);
+    sum.once += prices_.decisions.ServeNanoseconds(remote);
   }
-  for (size_t c = 0; c < sums.size(); ++c) {
-    if (sums[c].once > 0) passes_[c] = sums[c].added / sums[c].once;
+  for (uint32_t c = 0; c < sums.size(); ++c) {
+    const Sum& sum = sums[run_.alike(c)];
+    if (sum.once > 0) passes_[c] = sum.added / sum.once;
   }
 }
 
 void Timing::GuessPasses() {
   absl::flat_hash_map<std::pair<uint32_t, uint64_t>, uint64_t> least;
-  const auto key = [this](const RecordedWork& w) {
-    return std::pair(w.code, RoughSize(bytes_[w.set]));
-  };
   for (const RecordedWork& w : run_.works) {
-    if (w.timed() && w.remote == 0) NoteLeast(&least, key(w), w.end - w.start);
+    if (w.timed() && w.remote == 0) NoteLeast(&least, LikeOf(w), w.end - w.start);
   }
   guesses_.assign(works_.size(), 1);
   for (size_t i = 0; i < works_.size(); ++i) {
@@ -181,10 +182,12 @@ void Timing::GuessPasses() {
     if (exact_[w.set] || bytes_[w.set] == Bytes(0)) continue;
     const double at_rate =
         static_cast<double>(bytes_[w.set].value) / prices_.decisions.device_gb_per_s;
-    const auto fastest = least.find(key(w));
+    const auto fastest = least.find(LikeOf(w));
     const uint64_t takes = fastest == least.end() ? works_[i].duration : fastest->second;
     const double passes = static_cast<double>(takes) / at_rate;
-    guesses_[i] = static_cast<float>(std::clamp(passes, 1.0, kMostPasses));
+    // What no cache holds was not read whole in less time than the memory needs.
+    const double least_passes = bytes_[w.set] > kCached ? 0 : 1;
+    guesses_[i] = static_cast<float>(std::clamp(passes, least_passes, kMostPasses));
   }
 }
 

@@ -60,8 +60,8 @@ class Timing {
   // was recorded of its code proves, with a quarter of a MiB remote or more. Where nothing does: as
   // many times as the fastest work of its code and size takes longer than the memory's own rate
   // needs, for what does more with its memory than read it once most likely reads it again (a
-  // matrix product), and one that was not measured may be reckoned too long; 1 for what is exact;
-  // at most 40.
+  // matrix product), and one that was not measured may be reckoned too long; 1 for what is exact,
+  // and at least 1 for what a cache may hold; at most 40.
   double Passes(uint32_t work) const {
     return passes_[run_.works[work].code].value_or(guesses_[work]);
   }
@@ -72,6 +72,10 @@ class Timing {
   Bytes bytes(uint32_t set) const { return bytes_[set]; }
 
  private:
+  // The same for work of kernels that are alike, on about as much memory.
+  std::pair<uint32_t, uint64_t> LikeOf(const RecordedWork& w) const {
+    return {run_.alike(w.code), RoughSize(bytes_[w.set])};
+  }
   void FindDurations();
   void FindPasses();
   void GuessPasses();
