@@ -43,7 +43,7 @@ namespace vramspan {
 struct LaunchSample {
   static constexpr uint16_t kSeveral = 0xffff;
 
-  uint64_t kernel = 0;       // Code and shape of the launch: equal where the work is the same.
+  uint64_t kernel = 0;       // Of code, and of about which shape and how much memory.
   uint16_t slot = kSeveral;  // The argument that was partly remote, if it was the only one.
   Bytes touched;             // All of its likely memory.
   Bytes remote;              // Of that, served in place.

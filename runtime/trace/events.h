@@ -161,7 +161,7 @@ struct DiscardEvent {
 // A kernel in another shape, of about as many blocks: what is learnt of one holds for both.
 struct AlikeEvent {
   uint32_t code = 0;
-  uint32_t first = 0;  // The code that came first; it is like itself.
+  uint32_t first = 0;  // The code that stands for both; it is like itself.
 };
 
 using Event =

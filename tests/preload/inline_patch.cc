@@ -79,7 +79,7 @@ InlinePatch::InlinePatch(void* function, void* instead)
 
 void InlinePatch::Write(const unsigned char* bytes) { std::memcpy(at_, bytes, kSize); }
 
-// Where what it reads beside itself is within reach of it.
+// Where what it reads beside itself is within reach of it; null where all there is taken.
 unsigned char* InlinePatch::PageNear() const {
   const auto size = static_cast<size_t>(getpagesize());
   const auto here = reinterpret_cast<intptr_t>(at_) & ~static_cast<intptr_t>(size - 1);
@@ -93,7 +93,7 @@ unsigned char* InlinePatch::PageNear() const {
       if (page != MAP_FAILED) munmap(page, size);
     }
   }
-  Fail("there is no page near the function");
+  return nullptr;
 }
 
 // The simulated driver's functions are a jump through a slot. NVIDIA's begin by what
@@ -105,7 +105,7 @@ void InlinePatch::Move() {
     void* target = nullptr;
     std::memcpy(&target, at_ + kJumpSize + offset, sizeof(target));
     unsigned char* const page = PageNear();
-    MakeJump(page, target);
+    if (page != nullptr) MakeJump(page, target);
     moved_ = page;
     return;
   }
@@ -116,6 +116,7 @@ void InlinePatch::Move() {
     size += next;
   }
   unsigned char* const page = PageNear();
+  if (page == nullptr) return;
   std::memcpy(page, at_, size);
   for (size_t i = 0; i < size; i += InstructionSize(at_ + i)) {
     if (std::memcmp(at_ + i, kCompare, sizeof(kCompare)) != 0) continue;
