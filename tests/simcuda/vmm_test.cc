@@ -1,6 +1,11 @@
 // The rules of virtual memory management, as measured on an H100.
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cstring>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include "tests/simcuda/sim_fixture.h"
@@ -8,7 +13,43 @@
 namespace simcuda {
 namespace {
 
-class VmmTest : public SimTest {};
+class VmmTest : public SimTest {
+ protected:
+  // Whether a process without rights may make large pages of small ones (Linux 6.1).
+  static bool SystemGathersPages() {
+    const int file = memfd_create("probe", MFD_CLOEXEC);
+    if (ftruncate(file, kGranularity) != 0) return false;
+    const size_t room = 2 * kGranularity;
+    void* const at = mmap(nullptr, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const uintptr_t base = (reinterpret_cast<uintptr_t>(at) + kGranularity - 1) & -kGranularity;
+    auto* const page =
+        static_cast<char*>(mmap(reinterpret_cast<void*>(base), kGranularity, PROT_READ | PROT_WRITE,
+                                MAP_SHARED | MAP_FIXED, file, 0));
+    *page = 1;
+    constexpr int kCollapse = 25;
+    const bool gathers = madvise(page, kGranularity, kCollapse) == 0;
+    munmap(at, room);
+    close(file);
+    return gathers;
+  }
+
+  // How much of the mapping at the address is behind large pages.
+  static size_t LargePageBytes(CUdeviceptr address) {
+    std::ifstream maps("/proc/self/smaps");
+    bool here = false;
+    for (std::string line; std::getline(maps, line);) {
+      unsigned long long first = 0;
+      unsigned long long last = 0;
+      size_t kilobytes = 0;
+      if (sscanf(line.c_str(), "%llx-%llx ", &first, &last) == 2) {
+        here = first <= address && address < last;
+      } else if (here && sscanf(line.c_str(), "ShmemPmdMapped: %zu kB", &kilobytes) == 1) {
+        return kilobytes << 10;
+      }
+    }
+    return 0;
+  }
+};
 
 TEST_F(VmmTest, GranularityIsTwoMebibytesEverywhere) {
   for (const CUmemLocationType type :
@@ -235,6 +276,26 @@ TEST_F(VmmTest, CreateCountsAgainstTheLimits) {
   simcudaSetHostMemory(400 * kMiB);
   SIM_OK(cuMemCreate(&second, 300 * kMiB, &host, 0));
   SIM_EXPECT_OK(cuMemRelease(second));
+}
+
+// Moves would be slow where each small page costs a fault that a hypervisor sees.
+TEST_F(VmmTest, WhatIsMappedAgainGetsLargePages) {
+  if (!SystemGathersPages()) GTEST_SKIP() << "needs Linux 6.1 with large pages";
+  CUmemAllocationProp prop = DeviceProp();
+  // Root would have large pages from the start otherwise.
+  prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  const CUmemAccessDesc access = DeviceAccess();
+  const Chunk chunk = MapChunk(prop);
+  SIM_OK(cuMemsetD8(chunk.address, 42, kGranularity));
+  SIM_OK(cuCtxSynchronize());
+  SIM_OK(cuMemUnmap(chunk.address, kGranularity));
+  SIM_OK(cuMemMap(chunk.address, kGranularity, 0, chunk.handle, 0));
+  SIM_OK(cuMemSetAccess(chunk.address, kGranularity, &access, 1));
+  unsigned char last = 0;
+  SIM_OK(cuMemcpyDtoH(&last, chunk.address + kGranularity - 1, 1));
+  EXPECT_EQ(last, 42);
+  EXPECT_EQ(LargePageBytes(chunk.address), kGranularity);
+  UnmapChunk(chunk);
 }
 
 TEST_F(VmmTest, WrongPropertiesAreRefused) {

@@ -30,6 +30,8 @@ char* AllocatePages(size_t size, size_t alignment);
 
 // Puts file space at the addresses, without access.
 bool MapFile(char* at, size_t size, int fd, size_t offset);
+// Gathers touched pages of mapped file space into pages of 2 MiB. Any process may (Linux 6.1).
+bool MakeHuge(char* at, size_t size);
 // Back to addresses without access.
 bool UnmapFile(char* at, size_t size);
 bool Protect(char* at, size_t size, bool read, bool write);

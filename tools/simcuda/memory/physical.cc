@@ -147,6 +147,12 @@ PhysicalPtr Physical::Import(int fd) {
   return made;
 }
 
+void Physical::MappedAt(char* address) {
+  // Refused for pages that nobody touched yet, and where the system has no such call.
+  if (was_mapped_ && !huge_) huge_ = MakeHuge(address, size_);
+  was_mapped_ = true;
+}
+
 Physical::~Physical() {
   if (space_ != nullptr) {
     space_->Free(offset_, size_);

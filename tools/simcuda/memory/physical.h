@@ -35,6 +35,10 @@ class Physical {
   int fd() const { return fd_; }
   size_t offset() const { return offset_; }
 
+  // To be told of every mapping, one at a time. What is mapped again moves, and gets large pages:
+  // touching them costs less (huge_file.h). What never moves stays sparse.
+  void MappedAt(char* address);
+
  private:
   Physical() = default;
 
@@ -44,6 +48,8 @@ class Physical {
   FileSpace* space_ = nullptr;        // null when the file is our own
   int fd_ = -1;
   size_t offset_ = 0;
+  bool was_mapped_ = false;
+  bool huge_ = false;
 };
 using PhysicalPtr = std::shared_ptr<Physical>;
 

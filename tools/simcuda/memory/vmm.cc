@@ -189,6 +189,7 @@ CUresult Vmm::Map(CUdeviceptr at, size_t size, size_t offset, CUmemGenericAlloca
   if (next != mappings_.end() && next->first < at + size) return CUDA_ERROR_INVALID_VALUE;
   if (MappingOf(at) != mappings_.end()) return CUDA_ERROR_INVALID_VALUE;
   if (!MapFile(At(at), size, memory->fd(), memory->offset())) return CUDA_ERROR_OUT_OF_MEMORY;
+  memory->MappedAt(At(at));
   mappings_.emplace_hint(next, at, Mapping{size, std::move(memory), handle, {}});
   return CUDA_SUCCESS;
 }
