@@ -23,7 +23,8 @@ size_t ReadIfMapped(const void* from, void* to, size_t size) {
         absl::StrCat(
             "process_vm_readv failed (", strerror(errno),
             "), so copies are not searched for pointers, and kernels that follow pointers "
-            "in memory may run slower; let the container's seccomp profile allow the call"));
+            "in memory may run slower; a container's seccomp profile must allow the call, and "
+            "some emulators do not have it"));
   }
   return 0;
 }
