@@ -54,6 +54,7 @@ CASES = {
     "quantised-graphs": (["./quantised", "graphs", "--gib", "2"], {}),
     "quantised-experts": (["./quantised", "moe", "--gib", "2"], {}),
     "quantised-experts-graphs": (["./quantised", "moe", "graphs", "--gib", "2"], {}),
+    "rays": (["./rays", "--gib", "2"], {}),
     "lora": (["models.py", "lora", "--gib", "2"], {}),
     "unet": (["models.py", "unet", "--gib", "2"], {}),
     "vae": (["models.py", "vae", "--gib", "2"], {}),
