@@ -177,6 +177,9 @@ Status Runtime::Maker::FindLaunches() {
 void Runtime::Maker::FindPrices() {
   const std::optional<Prices> measured = MeasuredPrices(driver(), device_);
   r_->prices_ = measured.value_or(Prices{});
+  if (device_.memory_gb_per_s > 0) {
+    r_->prices_.device_gb_per_s = Prices::kStreamed * device_.memory_gb_per_s;
+  }
   help_.measured = measured.has_value();
   help_.brokered = r_->lease_ != nullptr;
 }

@@ -58,6 +58,7 @@ StatusOr<Capabilities> ReadCapabilities(const Driver& driver, int ordinal) {
   c.total_memory = Bytes(total);
 
   int vmm = 0, host_numa = 0, wide = 0, posix_fd = 0, rdma = 0, node = 0;
+  int memory_khz = 0, memory_bits = 0;
   const struct {
     CUdevice_attribute attribute;
     const char* name;
@@ -75,6 +76,8 @@ StatusOr<Capabilities> ReadCapabilities(const Driver& driver, int ordinal) {
       {CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, "GPU_DIRECT_RDMA_WITH_VMM",
        &rdma},
       {CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, "ASYNC_ENGINE_COUNT", &c.async_engines},
+      {CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, "MEMORY_CLOCK_RATE", &memory_khz},
+      {CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, "GLOBAL_MEMORY_BUS_WIDTH", &memory_bits},
   };
   for (const auto& a : attributes) {
     VS_RETURN_IF_ERROR(ReadAttribute(driver, device, a.attribute, a.name, a.value));
@@ -84,6 +87,8 @@ StatusOr<Capabilities> ReadCapabilities(const Driver& driver, int ordinal) {
   c.wide_stream_ops = wide != 0;
   c.posix_fd = posix_fd != 0;
   c.gpu_direct_rdma = rdma != 0;
+  // Such memory sends twice in a clock.
+  c.memory_gb_per_s = 2e-6 * memory_khz * (memory_bits / 8.0);
   // A machine with one node reports 0; one whose device has no near node reports -1: take 0 then.
   c.host_numa_id = node < 0 ? 0 : node;
   if (c.vmm) {

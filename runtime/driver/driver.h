@@ -128,6 +128,7 @@ struct Capabilities {
   bool posix_fd = false;
   bool gpu_direct_rdma = false;
   int async_engines = 0;
+  double memory_gb_per_s = 0;  // The most that its memory's clock and width allow; 0: not known.
   Bytes device_granularity;
   // Where host memory comes from, the node next to the device unless FindHostPlace
   // (backing/host_place.h) found that it gives none; and what the places before said.

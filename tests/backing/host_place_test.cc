@@ -45,6 +45,11 @@ class HostPlaceTest : public PoolTest {
   Capabilities device_;
 };
 
+// As an H100's memory has them.
+TEST_F(HostPlaceTest, ClockAndWidthOfItsMemorySayHowFastItIs) {
+  EXPECT_NEAR(device_.memory_gb_per_s, 3352, 1);
+}
+
 TEST_F(HostPlaceTest, TheNodeNextToTheDeviceIsFirst) {
   EXPECT_TRUE(Find().ok());
   EXPECT_EQ(PlaceText(device_.host), "NUMA node 0");

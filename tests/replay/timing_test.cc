@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -222,6 +223,20 @@ TEST(Timing, PassesThatNothingProvesGoByTheRate) {
   EXPECT_NEAR(timing.Passes(0), 25.0 * kUs / rate, 1e-6);
   EXPECT_NEAR(timing.Passes(1), 200.0 * kUs / rate, 1e-6);
   EXPECT_EQ(timing.Passes(2), 40);
+}
+
+// That of the device that ran it, whatever card the replay is of.
+TEST(Timing, TheRateIsThatOfTheRecordedDevice) {
+  RecordedRun run = Recorded({{0, 0, 0, 25}}, {0});
+  const double at_3000 = 25.0 * kUs / (static_cast<double>(MiB(64).value) / 3000);
+  for (const double rate : {3000.0, 4400.0, 800.0}) {
+    run.setting.device_gb_per_s = rate;
+    EXPECT_NEAR(Timing(&run, {}).Passes(0), std::max(1.0, at_3000 * rate / 3000), 1e-6);
+  }
+  for (const double no_rate : {0.0, -1.0, 1e9, std::nan("")}) {
+    run.setting.device_gb_per_s = no_rate;
+    EXPECT_NEAR(Timing(&run, {}).Passes(0), at_3000, 1e-6);
+  }
 }
 
 // A gather names its table and reads some of it. Of what a cache may hold it may have read all.

@@ -132,8 +132,8 @@ void Timing::FindDurations() {
   for (size_t i = 0; i < works_.size(); ++i) {
     const RecordedWork& w = run_.works[i];
     if (!w.timed()) {
-      works_[i].duration = kUntimed + Count(static_cast<double>(bytes_[w.set].value) /
-                                            prices_.decisions.device_gb_per_s);
+      works_[i].duration =
+          kUntimed + Count(static_cast<double>(bytes_[w.set].value) / DeviceRate());
       continue;
     }
     const uint64_t took = w.end - w.start;
@@ -148,6 +148,13 @@ void Timing::FindDurations() {
           Count(static_cast<double>(took) - prices_.decisions.ServeNanoseconds(Bytes(w.remote)));
     }
   }
+}
+
+double Timing::DeviceRate() const {
+  const double recorded = run_.setting.device_gb_per_s;
+  // Else the file does not say, or says what no memory does.
+  const bool known = recorded >= 1 && recorded <= 1e5;
+  return known ? recorded : prices_.decisions.device_gb_per_s;
 }
 
 void Timing::FindPasses() {
@@ -180,8 +187,7 @@ void Timing::GuessPasses() {
   for (size_t i = 0; i < works_.size(); ++i) {
     const RecordedWork& w = run_.works[i];
     if (exact_[w.set] || bytes_[w.set] == Bytes(0)) continue;
-    const double at_rate =
-        static_cast<double>(bytes_[w.set].value) / prices_.decisions.device_gb_per_s;
+    const double at_rate = static_cast<double>(bytes_[w.set].value) / DeviceRate();
     const auto fastest = least.find(LikeOf(w));
     const uint64_t takes = fastest == least.end() ? works_[i].duration : fastest->second;
     const double passes = static_cast<double>(takes) / at_rate;

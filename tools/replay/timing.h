@@ -77,6 +77,8 @@ class Timing {
     return {run_.alike(w.code), RoughSize(bytes_[w.set])};
   }
   void FindDurations();
+  // Of the memory of the device that was recorded, in GB/s.
+  double DeviceRate() const;
   void FindPasses();
   void GuessPasses();
   void FindWaits();
