@@ -212,8 +212,13 @@ void Recorder::Mapped(DevicePtr base, Bytes size) {
 
 void Recorder::Freeing(DevicePtr base) { writer_->Add(trace::FreeEvent{writer_->Now(), base}); }
 
-void Recorder::Discarded(DevicePtr ptr, Bytes size) {
-  writer_->Add(trace::DiscardEvent{writer_->Now(), ptr, size});
+void Recorder::Discarded(DevicePtr ptr, Bytes size, bool unowned) {
+  if (unowned) unowned_.Add(ptr, size);
+  writer_->Add(trace::DiscardEvent{writer_->Now(), ptr, size, unowned});
+}
+
+void Recorder::Owned(DevicePtr ptr, Bytes size) {
+  if (unowned_.Remove(ptr, size)) writer_->Add(trace::OwnEvent{writer_->Now(), ptr, size});
 }
 
 void Recorder::BudgetIs(Bytes device) { writer_->Add(trace::BudgetEvent{writer_->Now(), device}); }
@@ -363,6 +368,7 @@ uint64_t Recorder::Submitting(const Submission& s, absl::Span<const InferredRang
   for (const InferredRange& r : ranges) {
     if (r.of_last) {
       event.ranges.back().settled = r.settled;
+      event.ranges.back().told = r.told;
       continue;
     }
     event.ranges.push_back({.ptr = r.ptr,
@@ -371,7 +377,8 @@ uint64_t Recorder::Submitting(const Submission& s, absl::Span<const InferredRang
                             .write = r.write,
                             .exact = r.exact,
                             .settled = r.settled,
-                            .possible = !r.likely});
+                            .possible = !r.likely,
+                            .told = r.told});
   }
   Add(&event, s.stream, code.measure);
   mine.current.waits_after = WaitsAfter(s);

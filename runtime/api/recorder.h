@@ -16,6 +16,7 @@
 
 #include "runtime/api/content_watch.h"
 #include "runtime/api/record_file.h"
+#include "runtime/api/unowned_granules.h"
 #include "runtime/api/work_timer.h"
 #include "runtime/memory/run_listener.h"
 #include "runtime/mover/mover.h"
@@ -47,7 +48,10 @@ class Recorder final : public RunListener, EndsWithProcess {
   void Allocated(DevicePtr base, Bytes size);
   void Freeing(DevicePtr base);  // Before it is.
   // Behind all that was submitted. The calling thread's work comes before it or behind, as it has.
-  void Discarded(DevicePtr ptr, Bytes size);
+  void Discarded(DevicePtr ptr, Bytes size, bool unowned);
+  // What was discarded as nobody's may be somebody's before the work that is submitted next. Size
+  // 0: all memory.
+  void Owned(DevicePtr ptr, Bytes size);
   void BudgetIs(Bytes device);
 
   // The calling thread is about to make a call that submits work, from here on it is recorded;
@@ -123,6 +127,7 @@ class Recorder final : public RunListener, EndsWithProcess {
   std::unique_ptr<WorkTimer> timer_;
   std::unique_ptr<ContentWatch> watch_;  // None: contents are not watched.
   const Mover* mover_ = nullptr;
+  UnownedGranules unowned_;
   std::atomic<uint64_t> next_{1};
   const bool measures_;
   std::atomic<bool> measure_all_;

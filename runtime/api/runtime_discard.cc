@@ -11,8 +11,13 @@ void Runtime::BlockReported(DevicePtr p, int64_t bytes, bool captured) {
   if (bytes > 0) {
     const Bytes size(static_cast<uint64_t>(bytes));
     // It may have been given up until now. Also where its use could not be noted.
-    const absl::Cleanup own = [&] { Own(p, size); };
-    return blocks.HandedOut(p, size, captured);
+    try {
+      blocks.HandedOut(p, size, captured);
+    } catch (...) {
+      Own(p, size);
+      throw;
+    }
+    return Own(p, size);
   }
   // A recording of the run hears of it at any time. Memory is given up only if it came back while
   // memory moves: work of other contexts is seen only then.
@@ -43,7 +48,10 @@ void Runtime::ForgetBlocks(DevicePtr ptr, Bytes size) {
   if (tracer_ != nullptr) tracer_->blocks().Gone(ptr, size, /*unmapped=*/false);
 }
 
-void Runtime::Own(DevicePtr ptr, Bytes size) { mover_->placements().Own(ptr, size); }
+void Runtime::Own(DevicePtr ptr, Bytes size) {
+  mover_->placements().Own(ptr, size);
+  if (recorder_ != nullptr) recorder_->Owned(ptr, size);
+}
 
 Status Runtime::GiveUp(DevicePtr ptr, Bytes size, bool unowned, std::optional<uint64_t> during) {
   if (!unowned && Mover::InScope()) {
@@ -54,7 +62,7 @@ Status Runtime::GiveUp(DevicePtr ptr, Bytes size, bool unowned, std::optional<ui
     VS_RETURN_IF_ERROR(mover_->placements().GiveUp(ptr, size, unowned, during));
   // Told whether or not memory is short: it may be in a replay. What this thread has submitted was
   // told with an earlier time, and what it submits next will be with a later one.
-  if (recorder_ != nullptr) recorder_->Discarded(ptr, size);
+  if (recorder_ != nullptr) recorder_->Discarded(ptr, size, unowned);
   return absl::OkStatus();
 }
 

@@ -38,16 +38,24 @@ void NoteOther(const Extent& extent, std::vector<Extent>* others) {
   others->push_back(extent);
 }
 
-// Work of somebody who has places of them that no block has is about to be submitted.
-void GiveToOthers(absl::Span<const Extent> others, Blocks* blocks, Mover* mover) {
+// Work of somebody who has places of them that no block has is about to be submitted. `recorder`
+// may be null.
+void GiveToOthers(absl::Span<const Extent> others, Blocks* blocks, Mover* mover,
+                  Recorder* recorder) {
   for (const Extent& e : others) {
-    blocks->OthersHave(e.base, [&] { mover->placements().Own(e.base, e.size); });
+    blocks->OthersHave(e.base, [&] {
+      mover->placements().Own(e.base, e.size);
+      if (recorder != nullptr) recorder->Owned(e.base, e.size);
+    });
   }
 }
 
 // The same of work of which nobody can tell what it names.
-void GiveAllToOthers(Blocks* blocks, Mover* mover) {
-  blocks->OthersMayHaveAny([&] { mover->placements().OwnAll(); });
+void GiveAllToOthers(Blocks* blocks, Mover* mover, Recorder* recorder) {
+  blocks->OthersMayHaveAny([&] {
+    mover->placements().OwnAll();
+    if (recorder != nullptr) recorder->Owned(DevicePtr(), Bytes(0));
+  });
 }
 
 Scratch& MyScratch() { return PerThread<Scratch>::Mine(); }
@@ -122,7 +130,7 @@ Tracer::Foreign Tracer::BeginForeignWork(uint32_t call, const void* params) {
         NoteOther(extent, &scratch.others);
       }
     }
-    GiveToOthers(scratch.others, &blocks_, &mover_);
+    GiveToOthers(scratch.others, &blocks_, &mover_, recorder_);
     if (mover_.BeginForeignWork()) return Foreign::kTouches;
     mover_.BeginUntracked();
   }
@@ -217,7 +225,7 @@ bool Tracer::EnterKnown(const Submission& launch, LaunchMemo::Known* known) {
   if (known->ranges.empty()) {
     if (known->access == Access::kExact) return false;
     launches_unknown_.fetch_add(1, std::memory_order_relaxed);
-    GiveAllToOthers(&blocks_, &mover_);
+    GiveAllToOthers(&blocks_, &mover_, recorder_);
   }
   const Status status = mover_.Begin(launch.stream, known->ranges, known->access, known->kernel,
                                      /*tag=*/0, &known->uses);
@@ -228,7 +236,8 @@ bool Tracer::EnterKnown(const Submission& launch, LaunchMemo::Known* known) {
 void Tracer::NoteUnproven(const Submission& launch, Trust trust) {
   if (launch.kernel != nullptr) launch.kernel->unproven.fetch_add(1, std::memory_order_relaxed);
   bool read = false;  // It may be, and is not yet.
-  if (reading_ != nullptr && mover_.tracking()) {
+  // A replay of a recording knows what could be known, though memory suffices now.
+  if (reading_ != nullptr && (mover_.tracking() || recorder_ != nullptr)) {
     const auto want = [&](const KernelCode& code) {
       reading_->Wants(code);
       read |= code.reading.load(std::memory_order_relaxed) == KernelCode::Reading::kAsked;
@@ -273,7 +282,7 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   Submission& s = scratch.submission;
   decoder_.Name(call, params, &s);
   if (s.kind == Submission::Kind::kUnknown || s.incomplete) [[unlikely]] {
-    GiveAllToOthers(&blocks_, &mover_);
+    GiveAllToOthers(&blocks_, &mover_, recorder_);
   }
   LaunchMemo::Known* known = nullptr;
   LaunchMemo::Grounds grounds;
@@ -339,7 +348,7 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   }
   sets_.Infer(s, wide || recorder_ != nullptr, allocation, &scratch.inferred,
               learns ? &scratch.again : nullptr);
-  GiveToOthers(scratch.others, &blocks_, &mover_);
+  GiveToOthers(scratch.others, &blocks_, &mover_, recorder_);
   touches_.fetch_add(s.touches.size(), std::memory_order_relaxed);
 
   if (audit_ != nullptr) return audit_->Enter(s, scratch.inferred);
@@ -357,7 +366,7 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
   }
   if (launch && access != Access::kExact && scratch.inferred.empty()) {
     launches_unknown_.fetch_add(1, std::memory_order_relaxed);
-    GiveAllToOthers(&blocks_, &mover_);
+    GiveAllToOthers(&blocks_, &mover_, recorder_);
   }
   if (learns) {
     known = Learn(s, grounds, stray ? nullptr : &scratch.again, known, &scratch.memo);

@@ -35,7 +35,7 @@ struct Neighbours {
 class UntouchedChunks {
  public:
   // What lies beside each use of the list. Empty where none may be left out. `chunk_of`: the chunk
-  // of an index.
+  // of an index, or what has a base and a size().
   template <typename ChunkOf>
   void Find(const std::vector<ChunkUse>& all, ChunkOf chunk_of,
             std::vector<Neighbours>* neighbours) {
@@ -45,14 +45,14 @@ class UntouchedChunks {
     }
     order_.resize(all.size());
     std::iota(order_.begin(), order_.end(), 0u);
-    const auto chunk_at = [&](uint32_t i) -> const Chunk& { return chunk_of(all[i].chunk); };
+    const auto chunk_at = [&](uint32_t i) -> decltype(auto) { return chunk_of(all[i].chunk); };
     std::sort(order_.begin(), order_.end(),
               [&](uint32_t a, uint32_t b) { return chunk_at(a).base < chunk_at(b).base; });
     neighbours->resize(all.size());
     for (uint32_t i = 0; i < all.size(); ++i) (*neighbours)[i] = {i, i};
     for (size_t i = 1; i < order_.size(); ++i) {
       const uint32_t before = order_[i - 1], behind = order_[i];
-      const Chunk& c = chunk_at(before);
+      const auto& c = chunk_at(before);
       if (c.base + c.size() != chunk_at(behind).base) continue;
       (*neighbours)[before].behind = behind;
       (*neighbours)[behind].before = before;

@@ -72,12 +72,13 @@ const char* Read(VarintReader* in, BlockState* last, WorkEvent* e) {
     const TracedRange& like = i < before.size() ? before[i] : i > 0 ? e->ranges.back() : none;
     TracedRange r;
     const uint64_t range_flags = in->Take();
-    if (range_flags >> 20 != 0) return "a range has unknown flags";
+    if (range_flags >> 21 != 0) return "a range has unknown flags";
     r.write = (range_flags & 1) != 0;
     r.exact = (range_flags & 2) != 0;
     r.slot = static_cast<uint16_t>(range_flags >> 2);
     r.settled = (range_flags & 1 << 18) != 0;
     r.possible = (range_flags & 1 << 19) != 0;
+    r.told = (range_flags & 1 << 20) != 0;
     r.ptr = DevicePtr(Unfold(like.ptr.value, in->Take()));
     r.size = Bytes(Unfold(like.size.value, in->Take()));
     e->ranges.push_back(r);
@@ -121,6 +122,14 @@ const char* Read(VarintReader* in, AlikeEvent* e) {
 }
 
 void Read(VarintReader* in, BlockState* last, DiscardEvent* e) {
+  e->time = Later(in, &last->discarded);
+  e->base = DevicePtr(Later(in, &last->discarded_base));
+  e->size = Bytes(in->Take());
+  // Before version 4 that was not told, nor when it is owned again.
+  e->unowned = in->left() == 0 || (in->Take() & 1) != 0;
+}
+
+void Read(VarintReader* in, BlockState* last, OwnEvent* e) {
   e->time = Later(in, &last->discarded);
   e->base = DevicePtr(Later(in, &last->discarded_base));
   e->size = Bytes(in->Take());
@@ -207,6 +216,9 @@ StatusOr<bool> Decoder::Next(Event* event) {
       }
       case EventType::kDiscard:
         Read(&in, &last_, &As<DiscardEvent>(event));
+        break;
+      case EventType::kOwn:
+        Read(&in, &last_, &As<OwnEvent>(event));
         break;
       case EventType::kAlike:
         wrong = Read(&in, &As<AlikeEvent>(event));

@@ -17,7 +17,7 @@ constexpr size_t kFrontBytes = 2;
 uint64_t RangeFlags(const TracedRange& r) {
   return static_cast<uint64_t>(r.write) | static_cast<uint64_t>(r.exact) << 1 |
          static_cast<uint64_t>(r.slot) << 2 | static_cast<uint64_t>(r.settled) << 18 |
-         static_cast<uint64_t>(r.possible) << 19;
+         static_cast<uint64_t>(r.possible) << 19 | static_cast<uint64_t>(r.told) << 20;
 }
 
 }  // namespace
@@ -189,7 +189,16 @@ void Encoder::Add(const WaitEvent& e) {
 }
 
 void Encoder::Add(const DiscardEvent& e) {
-  uint8_t* at = Open(EventType::kDiscard, 3 * kMostVarint);
+  uint8_t* at = Open(EventType::kDiscard, 4 * kMostVarint);
+  at = PutVarint(at, Fold(std::exchange(last_.discarded, e.time), e.time));
+  at = PutVarint(at, Fold(std::exchange(last_.discarded_base, e.base.value), e.base.value));
+  at = PutVarint(at, e.size.value);
+  at = PutVarint(at, static_cast<uint64_t>(e.unowned));
+  Close(at);
+}
+
+void Encoder::Add(const OwnEvent& e) {
+  uint8_t* at = Open(EventType::kOwn, 3 * kMostVarint);
   at = PutVarint(at, Fold(std::exchange(last_.discarded, e.time), e.time));
   at = PutVarint(at, Fold(std::exchange(last_.discarded_base, e.base.value), e.base.value));
   at = PutVarint(at, e.size.value);

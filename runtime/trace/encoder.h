@@ -81,6 +81,7 @@ class Encoder {
   void Add(const WaitEvent& e);
   void Add(const CostEvent& e);
   void Add(const DiscardEvent& e);
+  void Add(const OwnEvent& e);
   void Add(const AlikeEvent& e);
 
  private:

@@ -33,6 +33,7 @@ enum class EventType : uint8_t {
   kCost = 12,
   kDiscard = 13,
   kAlike = 14,
+  kOwn = 15,
 };
 
 struct AllocateEvent {
@@ -64,6 +65,9 @@ struct TracedRange {
   // work may touch the rest of the allocation too, but that would be new.
   bool settled = false;
   bool possible = false;  // The work may touch it, and most likely does not.
+  // What may be touched beside an inferred range, or all of one that is possible, is so by a
+  // pointer to a block that its allocator told of: memory that is nobody's is not meant.
+  bool told = false;
 
   bool operator==(const TracedRange&) const = default;
 };
@@ -156,6 +160,14 @@ struct DiscardEvent {
   uint64_t time = 0;
   DevicePtr base;
   Bytes size;
+  bool unowned = false;  // And it is nobody's, until an OwnEvent.
+};
+
+// Somebody may have been handed the range, or a part of it, before the work that is submitted next.
+struct OwnEvent {
+  uint64_t time = 0;
+  DevicePtr base;
+  Bytes size;  // 0: all memory.
 };
 
 // A kernel in another shape, of about as many blocks: what is learnt of one holds for both.
@@ -164,9 +176,9 @@ struct AlikeEvent {
   uint32_t first = 0;  // The code that stands for both; it is like itself.
 };
 
-using Event =
-    std::variant<AllocateEvent, FreeEvent, CodeEvent, WorkEvent, TimesEvent, MoveEvent, BudgetEvent,
-                 LostEvent, EndEvent, CompareEvent, WaitEvent, CostEvent, DiscardEvent, AlikeEvent>;
+using Event = std::variant<AllocateEvent, FreeEvent, CodeEvent, WorkEvent, TimesEvent, MoveEvent,
+                           BudgetEvent, LostEvent, EndEvent, CompareEvent, WaitEvent, CostEvent,
+                           DiscardEvent, AlikeEvent, OwnEvent>;
 
 // The beginning of a trace: who was recorded, where, and how. As text in the file, a line for each,
 // so that lines can be added.

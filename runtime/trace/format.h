@@ -7,7 +7,7 @@
 
 namespace vramspan::trace {
 
-inline constexpr uint16_t kVersion = 3;
+inline constexpr uint16_t kVersion = 4;
 // Skippable frames of zstd: the whole file is a valid zstd stream.
 inline constexpr uint32_t kHeaderFrame = 0x184D2A56;
 inline constexpr uint32_t kBlockFrame = 0x184D2A57;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/api/runtime.h"
@@ -105,6 +106,26 @@ TEST_P(RecordedDiscards, StandBehindTheWorkOfThreadsThatWereSooner) {
     EXPECT_EQ(run.discards[i].step, 4 + i);
     EXPECT_EQ(run.discards[i].allocation, i % 3);
   }
+}
+
+TEST_P(RecordedDiscards, WhatIsNobodysIsTold) {
+  using Kind = RecordedDiscard::Kind;
+  Work(0);
+  EXPECT_TRUE(runtime_->GiveUp(buffers_[0], MiB(8), /*unowned=*/true).ok());
+  Work(1);
+  runtime_->Own(buffers_[0] + MiB(2), MiB(2));
+  Work(0);
+  Discard(0);
+  const RecordedRun run = End();
+  const uint64_t part = MiB(2).value, whole = MiB(8).value;
+  ASSERT_EQ(run.discards.size(), 3u);
+  EXPECT_EQ(run.discards[0].kind, Kind::kUnowned);
+  EXPECT_EQ(run.discards[0].size, whole);
+  EXPECT_EQ(run.discards[0].step, 4u);
+  EXPECT_EQ(run.discards[1].kind, Kind::kOwned);
+  EXPECT_EQ(std::pair(run.discards[1].offset, run.discards[1].size), std::pair(part, part));
+  EXPECT_EQ(run.discards[1].step, 5u);
+  EXPECT_EQ(run.discards[2].kind, Kind::kContents);
 }
 
 TEST_P(RecordedDiscards, OfWhatIsNoMemoryNothingIsTold) {

@@ -17,6 +17,7 @@ namespace {
 using namespace vramspan::replay;  // NOLINT
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using vramspan::ChunkIndex;
 using vramspan::ChunkUse;
 using vramspan::MiB;
 
@@ -114,12 +115,18 @@ TEST_P(RecordedSets, AnEndThatHasProvedItselfIsTold) {
   // What a replay makes of it: the other half moves beside the last, and not beside the early one.
   const ChunkedRun chunks(&run, 21, MiB(64));
   KnownSets safe(&chunks, /*loose=*/false), all(&chunks, /*loose=*/true);
-  EXPECT_EQ(safe.PossibleOf(last).stay.size(), 2u);
-  EXPECT_THAT(safe.PossibleOf(last).mapped_only, IsEmpty());
-  EXPECT_THAT(all.PossibleOf(last).stay, IsEmpty());
-  EXPECT_EQ(all.PossibleOf(last).mapped_only.size(), 2u);
-  EXPECT_EQ(all.PossibleOf(run.works[2].set).stay.size(), 2u);
-  EXPECT_THAT(all.PossibleOf(run.works[2].set).mapped_only, IsEmpty());
+  // No allocator of the program's told of any block.
+  std::vector<ChunkUse> none;
+  const auto possible = [&](const KnownSets& known, uint32_t set) {
+    return known.PossibleOf(
+        set, [](ChunkIndex) { return vramspan::Chunk(); }, &none);
+  };
+  EXPECT_EQ(possible(safe, last).stay.size(), 2u);
+  EXPECT_THAT(possible(safe, last).mapped_only, IsEmpty());
+  EXPECT_THAT(possible(all, last).stay, IsEmpty());
+  EXPECT_EQ(possible(all, last).mapped_only.size(), 2u);
+  EXPECT_EQ(possible(all, run.works[2].set).stay.size(), 2u);
+  EXPECT_THAT(possible(all, run.works[2].set).mapped_only, IsEmpty());
 }
 
 TEST_P(RecordedSets, WorkOfAnotherContextIsTold) {

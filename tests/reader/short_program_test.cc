@@ -9,6 +9,7 @@
 #include "tests/prove/fake_nvdisasm.h"
 #include "tests/prove/made_images.h"
 #include "tests/tools/run_binary.h"
+#include "tools/replay/load_trace.h"
 
 namespace vramspan::reader {
 namespace {
@@ -29,7 +30,7 @@ printf '\t.other\tfill,@"STO_CUDA_ENTRY STV_DEFAULT"\n.text.fill:\n'
                                  "printf '        /*0000*/                   ", code, " ;\\n'\n"));
   }
   // What the statistics say of a run.
-  std::string Run(const std::string& options = "") const {
+  std::string Run(const std::string& options = "", const std::string& memory = "16MiB") const {
     const std::string stats = folder_.path() + "/stats.json";
     std::filesystem::remove(stats);
     const Output ran = RunBinary(
@@ -37,8 +38,8 @@ printf '\t.other\tfill,@"STO_CUDA_ENTRY STV_DEFAULT"\n.text.fill:\n'
                      "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0:handle_segv=0 ",
                      "SIMCUDA_COMPUTE_CAPABILITY=9.0 XDG_CACHE_HOME='", folder_.path(),
                      "/cache' PATH='", folder_.path(), "':\"$PATH\""),
-        absl::StrCat("run --read on --simulate --device-memory 16MiB --chunk 2MiB --stats='", stats,
-                     "' ", options, " -- '" SHORT_PROGRAM "' '", image_, "'"));
+        absl::StrCat("run --read on --simulate --device-memory ", memory, " --chunk 2MiB --stats='",
+                     stats, "' ", options, " -- '" SHORT_PROGRAM "' '", image_, "'"));
     EXPECT_EQ(ran.code, 0) << ran.err << ran.out;
     return ReadText(stats);
   }
@@ -58,6 +59,22 @@ TEST_F(ShortProgramTest, CodeIsReadAndTrustedWhileItRuns) {
   // The next run has it from the first answer on.
   EXPECT_THAT(Run(), HasSubstr("read while the program runs"));
   EXPECT_EQ(Calls(), 1u);
+}
+
+// What is recorded while memory suffices is replayed with less.
+TEST_F(ShortProgramTest, CodeIsReadWhileItIsRecorded) {
+  Disassembles("EXIT");
+  const std::string recording = folder_.path() + "/r.vramspan";
+  EXPECT_THAT(Run(absl::StrCat("--record '", recording, "'"), "64MiB"),
+              HasSubstr("read while the program runs"));
+  EXPECT_EQ(Calls(), 1u);
+  const StatusOr<replay::RecordedRun> run = replay::LoadTrace(recording);
+  ASSERT_TRUE(run.ok()) << run.status();
+  ASSERT_GT(run->works.size(), 16u);
+  EXPECT_TRUE(run->moves.empty());
+  for (const replay::RecordedWork& w : run->works) {
+    if (w.kind == replay::WorkKind::kKernel) EXPECT_EQ(w.trust, Trust::kProven);
+  }
 }
 
 TEST_F(ShortProgramTest, CodeThatProvesNothingIsNotTrusted) {

@@ -22,8 +22,10 @@ using trace::WorkEvent;
 class LoadTraceTest : public ::testing::Test {
  protected:
   // The run that these events make.
-  RecordedRun Load(const std::vector<trace::Event>& events) {
-    auto writer = trace::Writer::Open({.path = path_, .force = true}, trace::SampleHeader());
+  RecordedRun Load(const std::vector<trace::Event>& events, bool trust = false) {
+    trace::Header header = trace::SampleHeader();
+    header.trust = trust;
+    auto writer = trace::Writer::Open({.path = path_, .force = true}, header);
     EXPECT_TRUE(writer.ok()) << writer.status();
     for (const trace::Event& event : events) {
       std::visit([&](const auto& e) { (*writer)->Add(e); }, event);
@@ -142,8 +144,9 @@ TEST_F(LoadTraceTest, WhatIsSavedLoadsTheSame) {
       const uint64_t time = before.kind == RecordedStep::Kind::kWork
                                 ? saved.works[before.index].submitted
                                 : saved.allocations[before.index].allocated;
-      saved.discards.push_back(
-          {time, range.allocation, range.size / 2, range.size - range.size / 2, step});
+      saved.discards.push_back({time, range.allocation, range.size / 2, range.size - range.size / 2,
+                                step,
+                                static_cast<RecordedDiscard::Kind>(saved.discards.size() % 3)});
     }
     ASSERT_GT(saved.discards.size(), 5u);
     saved.setting.possible_told = seed % 3 == 0;
@@ -152,6 +155,7 @@ TEST_F(LoadTraceTest, WhatIsSavedLoadsTheSame) {
       const auto set = saved.set(saved.works[i].set);
       std::vector<RecordedRange> ranges(set.begin(), set.end());
       ranges.front().settled = true;
+      ranges.back().told = i % 2 == 0;
       saved.works[i].set = saved.AddSet(ranges, ranges.size() > 1 ? 1 : 0);
       saved.works[i].kind = i % 2 == 0 ? WorkKind::kForeign : WorkKind::kKernel;
     }
@@ -251,6 +255,40 @@ TEST_F(LoadTraceTest, WhatIsDiscardedIsOfWhatLivesThen) {
   ASSERT_EQ(run.steps.size(), 4u);
   EXPECT_THAT(run.discards, ElementsAre(RecordedDiscard{2, 0, 0, MiB(4).value, 2},
                                         RecordedDiscard{4, 0, MiB(6).value, MiB(1).value, 3}));
+}
+
+TEST_F(LoadTraceTest, WhatIsNobodysIsSomebodysAgain) {
+  using Kind = RecordedDiscard::Kind;
+  const uint64_t small = MiB(2).value, large = MiB(4).value;
+  const RecordedRun run = Load(
+      {AllocateEvent{1, kBase, Bytes(large)},
+       trace::DiscardEvent{2, kBase, Bytes(large), /*unowned=*/true},
+       AllocateEvent{3, kBase + MiB(8), Bytes(small)}, trace::OwnEvent{4, kBase + MiB(2), MiB(2)},
+       trace::OwnEvent{5, kBase + MiB(6), MiB(1)}, trace::OwnEvent{6, DevicePtr(), Bytes(0)}});
+  EXPECT_THAT(run.discards, ElementsAre(RecordedDiscard{2, 0, 0, large, 1, Kind::kUnowned},
+                                        RecordedDiscard{4, 0, small, small, 2, Kind::kOwned},
+                                        RecordedDiscard{6, 0, 0, large, 2, Kind::kOwned}))
+      << "none of the other was nobody's";
+}
+
+TEST_F(LoadTraceTest, CodeIsTrustedFromTheBeginningAsFarAsItIsLater) {
+  const auto launch = [](uint64_t id, uint32_t code, Trust trust) {
+    WorkEvent work = Work(id + 1, id, {});
+    work.code = code;
+    work.trust = trust;
+    return work;
+  };
+  const std::vector<trace::Event> events = {
+      // The same function in two shapes, and another.
+      trace::CodeEvent{0, 1, "k"}, trace::CodeEvent{1, 2, "k"}, trace::CodeEvent{2, 1, "other"},
+      launch(1, 0, Trust::kUntried), launch(2, 2, Trust::kUntried), launch(3, 1, Trust::kPlausible),
+      launch(4, 1, Trust::kProven), launch(5, 0, Trust::kProven),
+      // As its arguments are, or it was seen to miss.
+      launch(6, 2, Trust::kPlausible), launch(7, 2, Trust::kUntried)};
+  std::vector<Trust> trust;
+  for (const RecordedWork& w : Load(events, /*trust=*/true).works) trust.push_back(w.trust);
+  const Trust read = Trust::kProven, no = Trust::kUntried;
+  EXPECT_THAT(trust, ElementsAre(read, no, read, read, read, Trust::kPlausible, no));
 }
 
 // A cost is of the last works that its thread told of, each the same.

@@ -72,6 +72,7 @@ TEST_F(TraceTool, InfoSaysWhatComesAgain) {
     (*writer)->Add(trace::WaitEvent{9000, 1500});
     (*writer)->Add(trace::WaitEvent{9500, 500, trace::WaitEvent::For::kStream, 2});
     (*writer)->Add(trace::DiscardEvent{9600, DevicePtr(1 << 30), MiB(2)});
+    (*writer)->Add(trace::OwnEvent{9700, DevicePtr(1 << 30), MiB(1)});
     (*writer)->Add(trace::AlikeEvent{3, 1});
     EXPECT_TRUE((*writer)->Close().ok());
   }
@@ -86,7 +87,9 @@ TEST_F(TraceTool, InfoSaysWhatComesAgain) {
   EXPECT_EQ(json["waited_ns"], 2000);
   EXPECT_THAT(Trace("dump " + path).out,
               AllOf(HasSubstr("wait  time 9500  duration 500  for stream  stream 2  thread 0\n"),
-                    HasSubstr("discard  time 9600  base 0x40000000  size 2097152  thread 0\n"),
+                    HasSubstr("discard  time 9600  base 0x40000000  size 2097152  unowned false  "
+                              "thread 0\n"),
+                    HasSubstr("own  time 9700  base 0x40000000  size 1048576  thread 0\n"),
                     HasSubstr("alike  code 3  first 1  thread 0\n")));
 }
 

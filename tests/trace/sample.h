@@ -20,7 +20,7 @@ inline std::vector<Event> SampleEvents(uint64_t seed, size_t count) {
   for (uint64_t i = 0; i < count; ++i) {
     time += random() % 5000;
     const DevicePtr base(0x7f0000000000 + (random() % 64 << 21));
-    switch (random() % 14) {
+    switch (random() % 15) {
       case 0:
         events.emplace_back(AllocateEvent{time, base, Bytes(random() % (1 << 30))});
         break;
@@ -57,7 +57,11 @@ inline std::vector<Event> SampleEvents(uint64_t seed, size_t count) {
             AlikeEvent{static_cast<uint32_t>(random() % 7), static_cast<uint32_t>(random() % 7)});
         break;
       case 9:
-        events.emplace_back(DiscardEvent{time - random() % 90, base, Bytes(random() % (1 << 28))});
+        events.emplace_back(
+            DiscardEvent{time - random() % 90, base, Bytes(random() % (1 << 28)), i % 2 == 0});
+        break;
+      case 11:
+        events.emplace_back(OwnEvent{time - random() % 90, base, Bytes(random() % (1 << 28))});
         break;
       default: {
         WorkEvent work;
@@ -71,7 +75,7 @@ inline std::vector<Event> SampleEvents(uint64_t seed, size_t count) {
         for (uint64_t n = again() % 6; n > 0; --n) {
           work.ranges.push_back({DevicePtr(base.value + again() % 4096), Bytes(again() % (1 << 28)),
                                  static_cast<uint16_t>(again()), again() % 2 == 0, again() % 2 == 0,
-                                 again() % 2 == 0, again() % 2 == 0});
+                                 again() % 2 == 0, again() % 2 == 0, again() % 2 == 0});
         }
         events.emplace_back(work);
       }

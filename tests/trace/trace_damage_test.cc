@@ -149,11 +149,35 @@ TEST_F(TraceDamage, EventsOfLaterVersions) {
   EXPECT_THAT(got.problems[0], HasSubstr("1 events are of types"));
 }
 
+// It said nothing of whose the memory is from then on.
+TEST_F(TraceDamage, ADiscardOfAnEarlierVersionHasNoFlags) {
+  for (const bool unowned : {true, false}) {
+    Encoder encoder;
+    encoder.Start(0);
+    encoder.Add(DiscardEvent{1000, DevicePtr(0x7f0000000000), MiB(8), unowned});
+    std::vector<uint8_t> raw = Copy(encoder.Take());
+    const auto read = [&raw] {
+      Event event;
+      Decoder decoder(raw, 0);
+      EXPECT_TRUE(*decoder.Next(&event));
+      EXPECT_EQ(std::get<DiscardEvent>(event).size, MiB(8));
+      return std::get<DiscardEvent>(event).unowned;
+    };
+    EXPECT_EQ(read(), unowned);
+    raw.pop_back();
+    --raw[1];
+    EXPECT_TRUE(read());
+  }
+}
+
 // A reader from before there was a kind of event reads the others as if it were not there.
 TEST_F(TraceDamage, EventsThatEarlierVersionsPassOver) {
   const Event young[] = {CompareEvent{DevicePtr(0x7f0000200000), MiB(8), 1, 9, true},
-                         WaitEvent{1700, 600, WaitEvent::For::kStream, 3}, CostEvent{32, 17000},
-                         DiscardEvent{1800, DevicePtr(0x7f0000200000), MiB(8)}, AlikeEvent{3, 1}};
+                         WaitEvent{1700, 600, WaitEvent::For::kStream, 3},
+                         CostEvent{32, 17000},
+                         DiscardEvent{1800, DevicePtr(0x7f0000200000), MiB(8)},
+                         AlikeEvent{3, 1},
+                         OwnEvent{1900, DevicePtr(0x7f0000200000), MiB(2)}};
   for (const Event& passed : young) {
     Encoder encoder;
     encoder.Start(0);

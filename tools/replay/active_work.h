@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <utility>
+#include <vector>
 
 #include "runtime/scheduler/stalls.h"
 #include "runtime/scheduler/work.h"
@@ -31,11 +32,14 @@ struct ActiveWork : Work {
   uint64_t start = 0, end = 0;
   Stalls at_submission, at_ready, at_release;  // Of all work by then.
   RunRecorder::Launch launch;
+  std::vector<ChunkUse> all;  // What it uses, where some of that was left out.
 
   // As new, but for the memory that its vectors have.
   void Renew() {
     ActiveWork fresh;
     fresh.TakeVectors(this);
+    all.clear();
+    fresh.all = std::move(all);
     *this = std::move(fresh);
   }
 };

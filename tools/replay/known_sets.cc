@@ -37,12 +37,42 @@ KnownSets::KnownSets(const ChunkedRun* chunks, bool loose) : chunks_(*chunks) {
       if (named_in[chunk.value] == set + 1) continue;
       const bool moves = loose && how.settled;
       (moves ? mapped_only : uses_)
-          .push_back({chunk, {.write = how.write, .possible = true, .mapped_only = moves}});
+          .push_back(
+              {chunk,
+               {.write = how.write, .possible = true, .mapped_only = moves, .told = how.told}});
     }
     sets_.back().mapped_only = uses_.size();
     uses_.insert(uses_.end(), mapped_only.begin(), mapped_only.end());
   }
   sets_.push_back({.stay = uses_.size()});
+  FindNeighbours();
+}
+
+void KnownSets::AllOf(uint32_t set, const Uses& possible, std::vector<ChunkUse>* all) const {
+  const absl::Span<const ChunkUse> likely = chunks_.uses(set);
+  all->assign(likely.begin(), likely.end());
+  all->insert(all->end(), possible.stay.begin(), possible.stay.end());
+  all->insert(all->end(), possible.mapped_only.begin(), possible.mapped_only.end());
+}
+
+void KnownSets::FindNeighbours() {
+  struct Placed {
+    DevicePtr base;
+    Bytes bytes;
+    Bytes size() const { return bytes; }
+  };
+  const auto placed = [this](ChunkIndex c) {
+    const DevicePtr base = chunks_.run().allocations[chunks_.allocation(c)].base;
+    return Placed{base + chunks_.offset(c), chunks_.size(c)};
+  };
+  std::vector<ChunkUse> all;
+  UntouchedChunks untouched;
+  for (uint32_t set = 0; set + 1 < sets_.size(); ++set) {
+    const size_t stay = sets_[set].stay, end = sets_[set + 1].stay;
+    AllOf(set, {.stay = absl::MakeConstSpan(uses_).subspan(stay, end - stay), .mapped_only = {}},
+          &all);
+    untouched.Find(all, placed, &sets_[set].neighbours);
+  }
 }
 
 std::vector<std::pair<ChunkIndex, KnownSets::Possible>> KnownSets::Reachable(uint32_t set) const {
@@ -52,7 +82,7 @@ std::vector<std::pair<ChunkIndex, KnownSets::Possible>> KnownSets::Reachable(uin
   for (const RecordedRange& r : run.set(set)) {
     // A copy says itself which bytes it touches.
     if (told && r.exact) continue;
-    allocations.push_back({r.allocation, {r.write, !told || r.settled}});
+    allocations.push_back({r.allocation, {r.write, !told || r.settled, r.told}});
   }
   Merge(&allocations);
   std::vector<std::pair<ChunkIndex, Possible>> reachable;
@@ -63,7 +93,9 @@ std::vector<std::pair<ChunkIndex, KnownSets::Possible>> KnownSets::Reachable(uin
   }
   if (run.may_touch(set).empty()) return reachable;
   for (const RecordedRange& r : run.may_touch(set)) {
-    chunks_.ForEachChunk(r, [&](ChunkIndex c) { reachable.push_back({c, {r.write, r.settled}}); });
+    chunks_.ForEachChunk(r, [&](ChunkIndex c) {
+      reachable.push_back({c, {r.write, r.settled, r.told}});
+    });
   }
   Merge(&reachable);
   return reachable;

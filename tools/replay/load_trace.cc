@@ -6,6 +6,7 @@
 
 #include "runtime/base/clean_text.h"
 #include "tools/replay/fill_times.h"
+#include "tools/replay/fill_trust.h"
 #include "tools/replay/run_limits.h"
 #include "tools/replay/trace_events.h"
 #include "tools/replay/trace_problems.h"
@@ -59,6 +60,7 @@ StatusOr<RecordedRun> LoadTrace(trace::Reader* reader) {
   TracedOrder order(limits, events.Finish(), &problems);
   VS_RETURN_IF_ERROR(order.Build(&run));
   if (reader->header().times == "events") FillTimes(&run);
+  FillTrust(&run);
   run.problems = problems.Finish();
   return run;
 }

@@ -23,7 +23,7 @@ class RawSets {
     uint64_t hash = ranges.size();
     for (const trace::TracedRange& r : ranges) {
       hash = absl::HashOf(hash, r.ptr.value, r.size.value, r.slot, r.write, r.exact, r.settled,
-                          r.possible);
+                          r.possible, r.told);
     }
     std::vector<uint32_t>& same = by_hash_[hash];
     for (const uint32_t index : same) {

@@ -18,7 +18,8 @@ Bytes Charged(Bytes size) {
 uint64_t Hash(absl::Span<const RecordedRange> ranges, uint32_t possible) {
   uint64_t hash = absl::HashOf(ranges.size(), possible);
   for (const RecordedRange& r : ranges) {
-    hash = absl::HashOf(hash, r.allocation, r.offset, r.size, r.slot, r.write, r.exact, r.settled);
+    hash = absl::HashOf(hash, r.allocation, r.offset, r.size, r.slot, r.write, r.exact, r.settled,
+                        r.told);
   }
   return hash;
 }

@@ -42,6 +42,9 @@ struct RecordedRange {
   bool write = true;     // False only where it is known that it is only read.
   bool exact = false;    // Every byte is touched, once (copies and fills). False: as inferred.
   bool settled = false;  // Inferred, and its end has proved itself.
+  // What may be touched beside it, or by it if it is no more than possible, is so by a pointer to a
+  // block that its allocator told of: memory that is nobody's is not meant.
+  bool told = false;
 
   bool operator==(const RecordedRange&) const = default;
 };
@@ -122,13 +125,21 @@ struct RecordedWait {
   bool operator==(const RecordedWait&) const = default;
 };
 
-// A piece of an allocation whose contents the program gave up, behind all work submitted before.
+// A piece of an allocation whose contents the program gave up, behind all work submitted before, or
+// that it may have handed out again since.
 struct RecordedDiscard {
+  enum class Kind : uint8_t {
+    kContents,
+    kUnowned,  // And it is nobody's,
+    kOwned,    // until then.
+  };
+
   uint64_t time = 0;
   uint32_t allocation = 0;
   uint64_t offset = 0;
   uint64_t size = 0;
   uint32_t step = 0;  // It comes before this one; at the end: behind the last.
+  Kind kind = Kind::kContents;
 
   bool operator==(const RecordedDiscard&) const = default;
 };

@@ -48,8 +48,13 @@ Status Write(const RecordedRun& run, const std::string& path) {
   const auto add_discards = [&](size_t step) {
     for (; discarded < run.discards.size() && run.discards[discarded].step <= step; ++discarded) {
       const RecordedDiscard& d = run.discards[discarded];
-      writer->Add(trace::DiscardEvent{d.time, run.allocations[d.allocation].base + Bytes(d.offset),
-                                      Bytes(d.size)});
+      const DevicePtr base = run.allocations[d.allocation].base + Bytes(d.offset);
+      if (d.kind == RecordedDiscard::Kind::kOwned) {
+        writer->Add(trace::OwnEvent{d.time, base, Bytes(d.size)});
+        continue;
+      }
+      writer->Add(trace::DiscardEvent{d.time, base, Bytes(d.size),
+                                      d.kind == RecordedDiscard::Kind::kUnowned});
     }
   };
   for (size_t i = 0; i < run.steps.size(); ++i) {
@@ -78,7 +83,7 @@ Status Write(const RecordedRun& run, const std::string& path) {
     event.trust = w.trust;
     const auto add = [&](const RecordedRange& r, bool possible) {
       event.ranges.push_back({run.allocations[r.allocation].base + Bytes(r.offset), Bytes(r.size),
-                              r.slot, r.write, r.exact, r.settled, possible});
+                              r.slot, r.write, r.exact, r.settled, possible, r.told});
     };
     for (const RecordedRange& r : run.set(w.set)) add(r, /*possible=*/false);
     for (const RecordedRange& r : run.may_touch(w.set)) add(r, /*possible=*/true);

@@ -161,10 +161,16 @@ void SimulatedMover::Pass(uint64_t to) {
 
 void SimulatedMover::Program() {
   for (;;) {
-    program_.GiveUp(chunks_, [this](ChunkIndex chunk) {
+    program_.GiveUp(chunks_, [this](ChunkIndex chunk, RecordedDiscard::Kind kind) {
       if (!tracking_) return;
+      const bool owned = kind == RecordedDiscard::Kind::kOwned;
+      if (owned && !memory_[chunk].freed()) return;
       rest_.Told();
-      scheduler_.work().GivenUp(chunk, /*unowned=*/true);
+      if (owned) {
+        scheduler_.work().Owned(chunk);
+      } else {
+        scheduler_.work().GivenUp(chunk, kind == RecordedDiscard::Kind::kUnowned);
+      }
     });
     const RecordedStep* const step = program_.Next(now_, tracking_);
     if (step == nullptr) return;
@@ -279,7 +285,9 @@ ActiveWork* SimulatedMover::NewWork(uint32_t work) {
   if (declared || !launch) return a;
   a->kernel = Mix(run_.alike(w.code) + 1, RoughSize(timing_.bytes(w.set))) | 1;
   if (beside.moves()) {
-    const KnownSets::Uses uses = chunks_.known(beside.beyond_ends).PossibleOf(w.set);
+    const auto chunk_of = [this](ChunkIndex c) -> const Chunk& { return memory_[c]; };
+    const KnownSets& known = chunks_.known(beside.beyond_ends);
+    const KnownSets::Uses uses = known.PossibleOf(w.set, chunk_of, &a->all);
     a->possible = uses.stay;
     a->mapped_only = uses.mapped_only;
   }

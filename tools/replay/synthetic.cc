@@ -110,7 +110,8 @@ class Writer {
     run_.discards.push_back({.time = now_,
                              .allocation = allocation,
                              .size = run_.allocations[allocation].size.value,
-                             .step = static_cast<uint32_t>(run_.steps.size())});
+                             .step = static_cast<uint32_t>(run_.steps.size()),
+                             .kind = RecordedDiscard::Kind::kUnowned});
   }
   void Work(const std::string& name, const std::vector<uint32_t>& touched, uint64_t us,
             uint32_t stream) {

@@ -140,11 +140,23 @@ void TraceEvents::Take(const trace::CostEvent& e) {
 
 void TraceEvents::Take(const trace::DiscardEvent& e) {
   if (problems_.Late(e.time) || e.size == Bytes(0)) return;
+  events_.calls.push_back(
+      {.time = e.time,
+       .kind = TracedCall::Kind::kDiscard,
+       .block = block_,
+       .base = e.base,
+       .size = e.size,
+       .discard = e.unowned ? RecordedDiscard::Kind::kUnowned : RecordedDiscard::Kind::kContents});
+}
+
+void TraceEvents::Take(const trace::OwnEvent& e) {
+  if (problems_.Late(e.time)) return;
   events_.calls.push_back({.time = e.time,
                            .kind = TracedCall::Kind::kDiscard,
                            .block = block_,
                            .base = e.base,
-                           .size = e.size});
+                           .size = e.size,
+                           .discard = RecordedDiscard::Kind::kOwned});
 }
 
 uint32_t TraceEvents::CodeIndex(uint32_t code) {

@@ -27,9 +27,10 @@ struct TracedCall {
   uint64_t time = 0;
   Kind kind = Kind::kWork;
   uint32_t block = 0;  // Where it was told: an index.
-  DevicePtr base;      // Of an allocation, a free, or what is discarded,
-  Bytes size;          // and its size, but for a free.
+  DevicePtr base;      // Of an allocation, a free, or what is discarded or owned,
+  Bytes size;          // and its size, but for a free; 0: all memory is owned.
   uint32_t index = 0;  // Of work, or of a move.
+  RecordedDiscard::Kind discard = {};
 };
 
 struct TracedEvents {
@@ -71,6 +72,7 @@ class TraceEvents {
   void Take(const trace::WaitEvent& e);
   void Take(const trace::CostEvent& e);
   void Take(const trace::DiscardEvent& e);
+  void Take(const trace::OwnEvent& e);
   void Take(const trace::AlikeEvent& e);
   void Take(const trace::LostEvent&) {}
   void Take(const trace::EndEvent&) {}

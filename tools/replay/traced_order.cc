@@ -149,13 +149,24 @@ Status TracedOrder::Work(const TracedCall& call) {
 Status TracedOrder::Discard(const TracedCall& call) {
   std::vector<RecordedRange> pieces;
   ++pieces_;
-  Place({.ptr = call.base, .size = call.size}, &pieces);
+  if (call.size != Bytes(0)) {
+    Place({.ptr = call.base, .size = call.size}, &pieces);
+  } else {
+    // Of no other could any be nobody's.
+    pieces_ += unowned_.size();
+    for (const uint32_t allocation : unowned_) {
+      const RecordedAllocation& a = run_->allocations[allocation];
+      if (a.freed == kNever) pieces.push_back({.allocation = allocation, .size = a.size.value});
+    }
+    unowned_.clear();
+  }
   if (pieces_ > limits_.pieces) {
     return events_.TooMuch(call.block, limits_.pieces, "pieces of allocations named");
   }
   const auto step = static_cast<uint32_t>(run_->steps.size());
   for (const RecordedRange& r : pieces) {
-    run_->discards.push_back({call.time, r.allocation, r.offset, r.size, step});
+    run_->discards.push_back({call.time, r.allocation, r.offset, r.size, step, call.discard});
+    if (call.discard == RecordedDiscard::Kind::kUnowned) unowned_.insert(r.allocation);
   }
   return absl::OkStatus();
 }
@@ -215,7 +226,8 @@ void TracedOrder::Place(const trace::TracedRange& r, std::vector<RecordedRange>*
                     .slot = r.slot,
                     .write = r.write,
                     .exact = r.exact,
-                    .settled = r.settled});
+                    .settled = r.settled,
+                    .told = r.told});
     left -= size;
     at = a.base + a.size;
     if (left == 0) return;

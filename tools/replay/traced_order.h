@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "tools/replay/recorded_run.h"
@@ -60,6 +61,7 @@ class TracedOrder {
   absl::flat_hash_map<uint32_t, Placed> placed_;  // By raw set.
   std::vector<RecordedRange> ranges_;    // Of the set that is placed: the likely ones, then
   std::vector<RecordedRange> possible_;  // those that are only possible. Here first.
+  std::set<uint32_t> unowned_;           // Allocations of which any may be nobody's.
   uint64_t kept_ranges_ = 0, pieces_ = 0, named_ = 0, granules_ = 0;
 };
 

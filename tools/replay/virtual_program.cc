@@ -22,7 +22,7 @@ const RecordedStep* VirtualProgram::Next(uint64_t now, bool recorded) {
 }
 
 void VirtualProgram::GiveUp(const ChunkedRun& chunks,
-                            absl::FunctionRef<void(ChunkIndex)> given_up) {
+                            absl::FunctionRef<void(ChunkIndex, RecordedDiscard::Kind)> say) {
   const std::vector<RecordedDiscard>& all = run_.discards;
   for (; discards_ < all.size() && all[discards_].step <= step_; ++discards_) {
     const RecordedDiscard& d = all[discards_];
@@ -32,7 +32,8 @@ void VirtualProgram::GiveUp(const ChunkedRun& chunks,
       const uint64_t end = begin + chunks.size(chunk).value;
       // Behind the end of an allocation there is nothing.
       const bool to_the_end = d.offset + d.size >= run_.allocations[d.allocation].size.value;
-      if (begin >= d.offset && (to_the_end || end <= d.offset + d.size)) given_up(chunk);
+      const bool whole = begin >= d.offset && (to_the_end || end <= d.offset + d.size);
+      if (whole || d.kind == RecordedDiscard::Kind::kOwned) say(chunk, d.kind);
     });
   }
 }

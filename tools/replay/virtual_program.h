@@ -24,8 +24,10 @@ class VirtualProgram {
   // The step that is to be taken by now; null: there is none, or it waits. `recorded`: work is
   // recorded, which takes as long as it did.
   const RecordedStep* Next(uint64_t now, bool recorded);
-  // Calls `given_up` with the chunks that lie whole in what it gave up behind the last step.
-  void GiveUp(const ChunkedRun& chunks, absl::FunctionRef<void(ChunkIndex)> given_up);
+  // Calls `say` with the chunks that lie whole in what it gave up behind the last step, and with
+  // those of which any part was handed out again.
+  void GiveUp(const ChunkedRun& chunks,
+              absl::FunctionRef<void(ChunkIndex, RecordedDiscard::Kind)> say);
   // It cannot be taken yet, for want of something that an event will bring.
   void Wait() { waits_ = true; }
   // It was taken, and kept the thread for so long.

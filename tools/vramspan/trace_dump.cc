@@ -37,7 +37,8 @@ Json Fields(const trace::WorkEvent& e) {
                       {"write", r.write},
                       {"exact", r.exact},
                       {"settled", r.settled},
-                      {"possible", r.possible}});
+                      {"possible", r.possible},
+                      {"told", r.told}});
   }
   return {{"event", "work"},
           {"time", e.time},
@@ -46,6 +47,7 @@ Json Fields(const trace::WorkEvent& e) {
           {"stream", e.stream},
           {"code", e.code},
           {"complete", e.complete},
+          {"trust", TrustName(e.trust)},
           {"ranges", ranges}};
 }
 Json Fields(const trace::TimesEvent& e) {
@@ -79,7 +81,15 @@ Json Fields(const trace::WaitEvent& e) {
 }
 
 Json Fields(const trace::DiscardEvent& e) {
-  return {{"event", "discard"}, {"time", e.time}, {"base", Hex(e.base)}, {"size", e.size.value}};
+  return {{"event", "discard"},
+          {"time", e.time},
+          {"base", Hex(e.base)},
+          {"size", e.size.value},
+          {"unowned", e.unowned}};
+}
+
+Json Fields(const trace::OwnEvent& e) {
+  return {{"event", "own"}, {"time", e.time}, {"base", Hex(e.base)}, {"size", e.size.value}};
 }
 
 Json Fields(const trace::AlikeEvent& e) {
