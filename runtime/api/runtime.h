@@ -74,6 +74,8 @@ class Runtime {
   // An allocator of the program hands out a block of an allocation of so many bytes, or has it
   // back: then they are negative. `captured`: while work is captured. See Blocks.
   void BlockReported(DevicePtr p, int64_t bytes, bool captured);
+  // The allocator that reports has just made the allocation by itself. See Blocks.
+  void OnlyReported(DevicePtr allocation);
   // The allocator has given that memory back, though it stays allocated here.
   void ForgetBlocks(DevicePtr ptr, Bytes size);
   Status SetHostBudget(Bytes budget);

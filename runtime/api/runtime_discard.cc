@@ -1,5 +1,6 @@
 // Memory whose contents the program does not want any more.
 #include <algorithm>
+#include <new>
 
 #include "runtime/api/runtime.h"
 
@@ -42,6 +43,15 @@ void Runtime::BlockReported(DevicePtr p, int64_t bytes, bool captured) {
     });
   }
   blocks.CameBack(p, size, captured, watch);
+}
+
+void Runtime::OnlyReported(DevicePtr allocation) {
+  if (tracer_ == nullptr) return;
+  try {
+    tracer_->blocks().OnlyReported(allocation);
+  } catch (const std::bad_alloc&) {
+    // It was a hint.
+  }
 }
 
 void Runtime::ForgetBlocks(DevicePtr ptr, Bytes size) {

@@ -315,13 +315,16 @@ bool Tracer::EnterDecoded(uint32_t call, const void* params) {
                           : s.kind == Submission::Kind::kGraph ? Blocks::By::kGraph
                                                                : Blocks::By::kWork;
     const Blocks::Block block = blocks_.Find(extent.base, touch.ptr, by);
-    stray |= block.other;
+    // By the time of the same launch it may be handed out, or be given up.
+    stray |= block.other || block.none;
     if (block.other) NoteOther(extent, &scratch.others);
     if (block.key != 0) scratch.blocks.push_back(block.key);
     // What a graph does is as it was captured, whoever was handed the memory since.
     if (s.kind == Submission::Kind::kGraph) return extent;
     extent.block = block.base;
     extent.block_size = block.size;
+    // What a copy names it goes to.
+    extent.past = block.past && touch.size == Bytes(0);
     return extent;
   };
   const Beside beside = launch ? NoteLaunch(s, s.trust) : Beside{.access = Access::kExact};

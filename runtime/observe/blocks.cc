@@ -68,6 +68,7 @@ void Blocks::HandedOut(DevicePtr p, Bytes size, bool captured) {
                    granule.used += std::min(end - begin, UINT32_MAX - granule.used);
                    granule.Cover(begin, end, others_came_);
                    granule.kept |= captured;
+                   granule.past = false;
                    kept |= granule.kept;
                  });
   Enter({p, size}, kept);
@@ -157,8 +158,20 @@ void Blocks::TellUnused(Watch watch, absl::FunctionRef<void(DevicePtr, Bytes)> u
   for (const Block& block : told) unused(block.base, block.size);
 }
 
+void Blocks::OnlyReported(DevicePtr allocation) {
+  MutexLock lock(mu_);
+  only_reported_.insert(allocation.value);
+}
+
 bool Blocks::IsNobodys(DevicePtr allocation, DevicePtr p, Bytes size) {
   MutexLock lock(mu_);
+  if (only_reported_.contains(allocation.value)) {
+    ForEachGranule(p, size, [&](uint64_t number, uint32_t, uint32_t) VS_NO_THREAD_SAFETY_ANALYSIS {
+      const auto it = granules_.find(number);
+      if (it != granules_.end()) it->second.past = true;
+    });
+    return true;
+  }
   const auto [others, first] = others_.try_emplace(allocation.value, now_);
   if (first) {
     // Nobody looked who had any of it until now.
@@ -198,7 +211,12 @@ void Blocks::AddUnused(const Block& block, Watch watch, std::vector<Block>* unus
 }
 
 void Blocks::Gone(DevicePtr p, Bytes size, bool unmapped) {
-  if (!IsRange(p, size) || !any_.load(std::memory_order_relaxed)) return;
+  if (!IsRange(p, size)) return;
+  if (!any_.load(std::memory_order_relaxed)) {
+    MutexLock lock(mu_);
+    only_reported_.erase(p.value);
+    return;
+  }
   MutexLock change(changing_);
   MutexLock lock(mu_);
   for (auto& [thread, returned] : returned_) {
@@ -229,25 +247,31 @@ void Blocks::Gone(DevicePtr p, Bytes size, bool unmapped) {
   while (begin != by_base_.end() && begin->first < p.value + size.value) begin = Erase(begin);
   // It begins at `p`, or it is one of mappings, each of which is watched by itself.
   others_.erase(p.value);
+  only_reported_.erase(p.value);
 }
 
 Blocks::Block Blocks::Look(DevicePtr allocation, DevicePtr p, By by) {
   MutexLock lock(mu_);
+  const bool only_reported = only_reported_.contains(allocation.value);
   const auto it = by_base_.upper_bound(p.value);
   if (it != by_base_.begin()) {
     const auto& [base, known] = *std::prev(it);
     if (p.value - base < known.size.value) {
       Block block = known.kept ? Block{} : Block{DevicePtr(base), known.size};
-      if (others_.contains(allocation.value)) {
+      if (only_reported || others_.contains(allocation.value)) {
         block.key = BlocksInUse::KeyOf(DevicePtr(base), known.size);
       }
       return block;
     }
   }
   if (by == By::kNobody) return {};
+  const auto granule = granules_.find(p.value / kGranule);
+  if (only_reported) {
+    const bool past = !lost_count_ && granule != granules_.end() && granule->second.past;
+    return {.none = true, .past = past};
+  }
   if (!others_.contains(allocation.value)) return {};
   // What it keeps is no block any more, and the graph's.
-  const auto granule = granules_.find(p.value / kGranule);
   const bool own = by == By::kGraph && granule != granules_.end() && granule->second.kept;
   return {.other = !own};
 }

@@ -15,7 +15,9 @@
 // else in between and tells nobody. So of an allocation only that is unused which came back since
 // work last named a place in it that no block has (OthersHave). A launch that is the same as one
 // before may be another owner's by then: it is, where a block that the first one named is not
-// handed out (InUse).
+// handed out (InUse). An allocation that the allocator made itself is nobody else's (OnlyReported).
+// There an address that no block has is what a kernel's parameters happen to hold: compilers leave
+// words of them as they were, and those may be where a block was.
 //
 // Memory counts by granules of 2 MiB: one is unused when blocks had all of it, and none has any of
 // it now.
@@ -28,6 +30,7 @@
 
 #include <absl/container/btree_map.h>
 #include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
 #include <absl/functional/function_ref.h>
 #include <absl/types/span.h>
 
@@ -48,6 +51,8 @@ class Blocks {
     DevicePtr base;
     Bytes size;          // 0: none.
     bool other = false;  // None, in an allocation that is watched: another has it (OthersHave).
+    bool none = false;   // None, where nobody else can have it,
+    bool past = false;   // and what was there was told to be unused.
     uint64_t key = 0;    // For InUse; 0: it lies in no allocation that is watched.
   };
 
@@ -63,6 +68,8 @@ class Blocks {
   // by its work. None of it is handed out before this returns.
   void TellUnused(Watch watch, absl::FunctionRef<void(DevicePtr, Bytes)> unused)
       VS_EXCLUDES(changing_, mu_);
+  // The allocator that reports has made the allocation itself, so nobody gives it to others.
+  void OnlyReported(DevicePtr allocation) VS_EXCLUDES(mu_);
   // Of what TellUnused tells, a part that lies in the allocation at `allocation`: whether nobody
   // else may have been given it. Not the first time: from then on the allocation is watched.
   bool IsNobodys(DevicePtr allocation, DevicePtr p, Bytes size) VS_EXCLUDES(mu_);
@@ -102,6 +109,7 @@ class Blocks {
     uint32_t from = 0, to = 0;
     uint64_t since = 0;
     bool kept = false;  // Whatever comes back.
+    bool past = false;  // Told to be unused since it was handed out.
     // Who gave back what was used last, during which watch, and what that thread had submitted.
     uint64_t thread = 0, submissions = 0;
     Watch watch = 0;
@@ -148,6 +156,7 @@ class Blocks {
   BlocksInUse in_use_;  // The same; changed under the lock.
   // When others had a place of it last, by where it begins: the allocations that are watched.
   absl::flat_hash_map<uint64_t, uint64_t> others_ VS_GUARDED_BY(mu_);
+  absl::flat_hash_set<uint64_t> only_reported_ VS_GUARDED_BY(mu_);  // Allocations.
   uint64_t any_others_ VS_GUARDED_BY(mu_) = 0;  // When others may have had any of them last.
   bool told_ VS_GUARDED_BY(mu_) = false;        // Something, since then.
   uint64_t now_ VS_GUARDED_BY(mu_) = 0;

@@ -46,6 +46,7 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
     const Extent extent = allocation(touch);
     named_.push_back({extent, nullptr});
     if (extent.size.value == 0 || touch.size.value != 0 || touch.via >= Via::kGlobal) continue;
+    if (extent.past) continue;
     // Many a launch names one allocation several times in a row.
     if (last == nullptr || extent.base != last_base) {
       last = &KnownOf(extent.base);
@@ -62,6 +63,18 @@ void WorkingSets::Infer(const Submission& submission, bool possible,
     const Touch& touch = submission.touches[i];
     const Extent& extent = named_[i].extent;
     if (extent.size.value == 0) continue;
+    if (extent.past) {
+      // Whoever goes there all the same finds memory, as does who counts from there.
+      if (possible) {
+        out->push_back({.ptr = touch.ptr, .size = Bytes(1), .likely = false, .write = touch.write});
+        out->push_back({.ptr = extent.base,
+                        .size = extent.size,
+                        .likely = false,
+                        .write = touch.write,
+                        .told = true});
+      }
+      continue;
+    }
     if (touch.via >= Via::kGlobal) {
       // By kGlobal or kEncoded the kernel could go there, and most likely does not.
       if (!possible) continue;

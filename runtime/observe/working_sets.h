@@ -53,6 +53,9 @@ struct Extent {
   // Of the allocation, as the program's own allocator told; 0: it told nothing.
   DevicePtr block = {};
   Bytes block_size = {};
+  // The address lay in a block that is not handed out any more, and is nobody's. Who goes there is
+  // a stray word of the parameters, most likely.
+  bool past = false;
 
   // Whether a block begins there.
   bool IsBlock(DevicePtr p) const { return block_size != Bytes(0) && block == p; }

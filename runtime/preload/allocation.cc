@@ -18,6 +18,7 @@
 #include "runtime/preload/resolver.h"
 #include "runtime/preload/runtimes.h"
 #include "runtime/preload/stream_ordered.h"
+#include "runtime/preload/torch_caller.h"
 #include "runtime/preload/vmm.h"
 
 namespace vramspan::preload {
@@ -37,6 +38,7 @@ CUresult Allocate(Runtime* runtime, CUdeviceptr* p, Bytes size) {
     if (!memory.ok()) return Told(memory.status());
     AddAllocated(memory->value, size.value);
     *p = memory->value;
+    if (!packed && CalledByTorch()) runtime->OnlyReported(*memory);
     return CUDA_SUCCESS;
   } catch (const std::exception& e) {
     Log(LogLevel::kError, e.what());

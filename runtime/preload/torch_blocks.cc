@@ -17,6 +17,7 @@
 #include "runtime/preload/process.h"
 #include "runtime/preload/real_symbol.h"
 #include "runtime/preload/runtimes.h"
+#include "runtime/preload/torch_caller.h"
 
 namespace vramspan::preload {
 namespace {
@@ -86,9 +87,16 @@ struct Entry {
 
 }  // namespace
 
+bool HearsTorch() {
+  const bool found = Entry<kName>::real.load(std::memory_order_relaxed) != nullptr ||
+                     Entry<kOldName>::real.load(std::memory_order_relaxed) != nullptr;
+  return found && Hears();
+}
+
 void FindTorch() {
   Entry<kName>::Find(nullptr);
   Entry<kOldName>::Find(nullptr);
+  FindWrappers();
 }
 
 extern "C" {

@@ -9,6 +9,9 @@ namespace vramspan::preload {
 // inside it, and wait for that lock.
 void FindTorch();
 
+// Whether there are such functions, and the user lets them be heard.
+bool HearsTorch();
+
 }  // namespace vramspan::preload
 
 #endif  // VRAMSPAN_RUNTIME_PRELOAD_TORCH_BLOCKS_H_

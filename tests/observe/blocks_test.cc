@@ -50,6 +50,44 @@ class BlocksTest : public testing::Test {
   Blocks::Watch watch_ = 1;
 };
 
+// The allocator made the segment itself, so an address that no block has is nobody's.
+TEST_F(BlocksTest, WhatOnlyTheAllocatorGivesOutIsNobodyElses) {
+  blocks_.OnlyReported(At(0));
+  HandOut(0, 8);
+  EXPECT_NE(Find(At(2)).key, 0u) << "the same launch may come when it is not handed out";
+  TakeBack(0, 8);
+  const auto look = [this] {
+    const Blocks::Block found = Find(At(2));
+    EXPECT_FALSE(found.other);
+    EXPECT_TRUE(found.none);
+    EXPECT_EQ(found.size, Bytes(0));
+    return found.past;
+  };
+  EXPECT_FALSE(look()) << "a launch may follow that was told its address before";
+  EXPECT_THAT(Unused(), ElementsAre(Pair(0, 8)));
+  EXPECT_TRUE(IsNobodys(0, 8)) << "from the first time on";
+  EXPECT_TRUE(look());
+  HandOut(0, 4);
+  EXPECT_EQ(Find(At(2)).size, MiB(4));
+  EXPECT_TRUE(Find(At(6)).past) << "the rest of it";
+  // Its place may be another's some day.
+  TakeBack(0, 4);
+  EXPECT_THAT(Unused(), ElementsAre(Pair(0, 8)));
+  EXPECT_TRUE(IsNobodys(0, 8));
+  blocks_.Gone(At(0), MiB(8), /*unmapped=*/false);
+  EXPECT_FALSE(Find(At(2)).none);
+  EXPECT_FALSE(IsNobodys(0, 8));
+}
+
+TEST_F(BlocksTest, WhatOnlyTheAllocatorGaveOutIsForgottenBeforeAnyBlock) {
+  blocks_.OnlyReported(At(0));
+  blocks_.Gone(At(0), MiB(8), /*unmapped=*/false);
+  HandOut(0, 8);
+  TakeBack(0, 8);
+  (void)Unused();
+  EXPECT_FALSE(IsNobodys(0, 8));
+}
+
 TEST_F(BlocksTest, WhatCameBackIsUnusedOnceWorkFollows) {
   HandOut(0, 8);
   TakeBack(0, 8);

@@ -1,7 +1,7 @@
 // Likely and possible ranges from pointers, over made-up allocations.
 #include "runtime/observe/working_sets.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <array>
 
@@ -36,6 +36,7 @@ class WorkingSetsTest : public testing::Test {
         extent.block = block_.base;
         extent.block_size = block_.size;
       }
+      extent.past = touch.ptr == past_;
       return extent;
     };
     sets_with_->Infer(s, possible, find, &out);
@@ -47,7 +48,8 @@ class WorkingSetsTest : public testing::Test {
     return ranges.size() > 1 && ranges[1].settled;
   }
 
-  Extent block_;  // That the program's allocator told.
+  Extent block_;    // That the program's allocator told.
+  DevicePtr past_;  // Where it has one back.
   WorkingSets sets_{Bytes(0)};
   WorkingSets* sets_with_ = &sets_;
 };
@@ -131,6 +133,24 @@ TEST_F(WorkingSetsTest, WhatMayBeTouchedByABlockIsToldSo) {
   const auto r = Launch({kSlab + MiB(4).value}, /*possible=*/true);
   EXPECT_FALSE(r[0].told);
   EXPECT_TRUE(r[1].told);
+}
+
+// A stray word, or the end of what lies before it: that may be touched, but for what is nobody's.
+TEST_F(WorkingSetsTest, WhereABlockWasIsNotLikely) {
+  past_ = DevicePtr(kSlab + MiB(4).value);
+  EXPECT_THAT(Launch({past_.value}), ::testing::IsEmpty());
+  const auto r = Launch({past_.value, kSlab + MiB(2).value}, /*possible=*/true);
+  ASSERT_EQ(r.size(), 4u);
+  EXPECT_EQ(r[0].ptr, past_);
+  EXPECT_EQ(r[0].size, Bytes(1));
+  EXPECT_FALSE(r[0].likely);
+  EXPECT_FALSE(r[0].told) << "it stays mapped";
+  EXPECT_EQ(r[1].ptr, DevicePtr(kSlab));
+  EXPECT_EQ(r[1].size, kSlabSize);
+  EXPECT_FALSE(r[1].likely);
+  EXPECT_TRUE(r[1].told);
+  EXPECT_TRUE(r[2].likely);
+  EXPECT_EQ(r[2].size, kSlabSize - MiB(2)) << "a stray word ends no array";
 }
 
 TEST_F(WorkingSetsTest, OtherAllocationsPointersEndNothing) {

@@ -33,7 +33,7 @@ TEST(TorchBlocks, AreNotHeardIfTheUserSaysSo) {
 TEST(TorchBlocks, LeaveWithoutACopyOnceTheyAreFreed) {
   for (const char* overlap : {"safe", "all"}) {
     const std::string environment = "VRAMSPAN_OVERLAP=" + std::string(overlap);
-    for (const char* name : {"steps", "adjacent"}) Ok(name, environment);
+    for (const char* name : {"steps", "adjacent", "strays"}) Ok(name, environment);
   }
 }
 
