@@ -159,6 +159,7 @@ void Blocks::TellUnused(Watch watch, absl::FunctionRef<void(DevicePtr, Bytes)> u
 }
 
 void Blocks::OnlyReported(DevicePtr allocation) {
+  any_only_reported_.store(true, std::memory_order_relaxed);
   MutexLock lock(mu_);
   only_reported_.insert(allocation.value);
 }
@@ -213,6 +214,7 @@ void Blocks::AddUnused(const Block& block, Watch watch, std::vector<Block>* unus
 void Blocks::Gone(DevicePtr p, Bytes size, bool unmapped) {
   if (!IsRange(p, size)) return;
   if (!any_.load(std::memory_order_relaxed)) {
+    if (!any_only_reported_.load(std::memory_order_relaxed)) return;
     MutexLock lock(mu_);
     only_reported_.erase(p.value);
     return;

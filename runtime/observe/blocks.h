@@ -147,6 +147,7 @@ class Blocks {
       VS_REQUIRES(mu_);
 
   std::atomic<bool> any_{false};  // Blocks were ever handed out.
+  std::atomic<bool> any_only_reported_{false};
   std::atomic<uint64_t> watched_{0};
   Mutex changing_;
   Mutex mu_;                                                             // After the other.
