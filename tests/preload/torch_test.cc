@@ -56,6 +56,10 @@ TEST(TorchBlocks, OfMemoryThatOthersHaveInBetweenLoseNoWord) {
   }
 }
 
+TEST(TorchBlocks, OfMemoryThatAWrapperMayKeepAreNotTheAllocatorsAlone) {
+  Ok("wrapped", "VRAMSPAN_OVERLAP=safe");
+}
+
 // Where nobody says that code hides no addresses.
 TEST(TorchBlocks, OfMemoryThatOthersFindByTablesLoseNoWord) {
   for (const char* overlap : {"off", "auto", "proven"}) {
