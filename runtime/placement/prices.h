@@ -16,7 +16,8 @@ struct Prices {
   // leaves for it was most likely written.
   double move_gb_per_s = 37;
   double device_gb_per_s = 3000;  // A kernel that streams through device memory.
-  // So much of the most that its memory allows, which is 3352 GB/s there.
+  // So much of the most that a device's memory allows: of 3,352 GB/s on an H100 and, by a sum of 4
+  // GiB, of 4,917 on an H200 (docs/findings/0076-what-replays-of-pytorch-lacked.md).
   static constexpr double kStreamed = 0.9;
 
   double ServeNanoseconds(Bytes bytes) const {
