@@ -189,10 +189,18 @@ TEST_F(LeasedRuntime, WhatNoGrantCanGiveIsNeitherWaitedForNorWanted) {
 TEST_F(LeasedRuntime, NoMoreIsWantedThanIsAllowed) {
   Make(MiB(8), MiB(8), MiB(16), MiB(16));
   std::thread grants([this] {
-    const std::optional<Message> want = peer_->Await(Type::kWant);
-    ASSERT_TRUE(want.has_value());
-    EXPECT_EQ(want->bytes, MiB(8)) << "beside the 8 MiB of the limit that it has";
-    EXPECT_EQ(want->more, MiB(8));
+    // The first try, which fails, may be seen while it has memory of one kind alone.
+    Bytes device, host;
+    while (device == Bytes(0) || host == Bytes(0)) {
+      const std::optional<Message> want = peer_->Await(Type::kWant);
+      ASSERT_TRUE(want.has_value());
+      device = want->bytes;
+      host = want->more;
+      EXPECT_LE(device, MiB(8)) << "beside the 8 MiB of the limit that it has";
+      EXPECT_LE(host, MiB(8));
+    }
+    EXPECT_EQ(device, MiB(8));
+    EXPECT_EQ(host, MiB(8));
     peer_->Grant(Memory::kDevice, MiB(16));
     peer_->Grant(Memory::kHost, MiB(16));
   });
