@@ -28,13 +28,6 @@ struct StreamWork : Work {
   std::optional<uint32_t> arrival;
   std::optional<uint32_t> end;  // Once it is submitted; none: nothing will tell, and it is over.
   std::vector<ChunkUse> all;    // Of its uses: likely, possible, mapped only.
-  // Fingerprints that may be taken behind it, and where they will be. Which are, is said when it is
-  // released.
-  struct Fingerprint {
-    ChunkIndex chunk;
-    uint32_t slot;
-  };
-  std::vector<Fingerprint> fingerprints;
 
   // As new, but for the memory that its vectors have.
   void Renew() {
@@ -42,8 +35,6 @@ struct StreamWork : Work {
     fresh.TakeVectors(this);
     all.clear();
     fresh.all = std::move(all);
-    fingerprints.clear();
-    fresh.fingerprints = std::move(fingerprints);
     *this = std::move(fresh);
   }
 };

@@ -14,6 +14,7 @@
 #include "runtime/mover/stream_work.h"
 #include "runtime/mover/streams.h"
 #include "runtime/scheduler/scheduler.h"
+#include "runtime/scheduler/work_prints.h"
 
 namespace vramspan {
 
@@ -21,7 +22,7 @@ class WorkFingerprints {
  public:
   // Both outlive it.
   WorkFingerprints(Memory* memory, Scheduler* scheduler)
-      : memory_(*memory), scheduler_(*scheduler) {}
+      : memory_(*memory), scheduler_(*scheduler), which_(&memory->chunks(), &scheduler->queue()) {}
 
   // Before there is a thread that could wait for it: in a context in which a stream waits for the
   // host, loading a kernel may wait for that stream, and keeps all others from the driver
@@ -41,19 +42,12 @@ class WorkFingerprints {
   bool follow_writers() const { return prints_ != nullptr && memory_.supply().host_used(); }
 
  private:
-  static constexpr size_t kMost = 32;  // Of one piece of work.
-
-  // Finds which to queue, and notes them in the work. How many.
+  // Finds which to queue. How many.
   size_t Choose(StreamWork* work, StreamFingerprints::Piece* pieces) VS_REQUIRES(memory_.mu);
-  // It would tell something, as far as is known.
-  bool IsWorth(const Chunk& c) const;
-  // Work that is right behind it in the queue has one of the chunk.
-  bool TakenSoon(const StreamWork& work, ChunkIndex index) const;
-  // They could not be put behind it.
-  void Drop(StreamWork* work) VS_REQUIRES(memory_.mu);
 
   Memory& memory_;
   Scheduler& scheduler_;
+  WorkPrints which_;  // Under the memory lock.
   // None where they cannot be taken in the program's streams. Made for good.
   std::unique_ptr<StreamFingerprints> prints_;
 };

@@ -104,6 +104,17 @@ struct Submitter {
   const void* stream_key = nullptr;
 };
 
+// A fingerprint that may be taken behind work, and where it will be (work_prints.h).
+struct WorkPrint {
+  ChunkIndex chunk;
+  uint32_t slot = 0;  // Of whoever takes it: a place, or in a replay what will be found.
+};
+
+struct PrintsOfWork {
+  std::vector<WorkPrint> places;
+  uint32_t launches = 0;  // That take them, while it is held.
+};
+
 struct Work {
   enum class Kind : uint8_t {
     kScope,     // GPU work of the program.
@@ -137,8 +148,8 @@ struct Work {
   TrialOfWork trial;
   AwaitedFetch awaited;
   Instant submitted_at, released_at;
-  Bytes remote;                       // On the host when it was released, most likely used.
-  uint32_t fingerprint_launches = 0;  // Behind it while it is held.
+  Bytes remote;  // On the host when it was released, most likely used.
+  PrintsOfWork prints;
   Submitter submitter;
   mutable uint64_t told = 0;  // An EventSink knows what it touches: a mark of the sink's own.
 
@@ -184,6 +195,7 @@ struct Work {
     take(&other->wanted.in_place, &wanted.in_place);
     take(&other->wanted.part, &wanted.part);
     take(&other->awaited.chunks, &awaited.chunks);
+    take(&other->prints.places, &prints.places);
   }
 };
 

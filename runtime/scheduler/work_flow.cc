@@ -61,13 +61,13 @@ void WorkFlow::SetInSubmission(Work* work, bool in_submission) {
 }
 
 void WorkFlow::FollowedBy(Work* work, uint32_t launches) {
-  work->fingerprint_launches = launches;
+  work->prints.launches = launches;
   fingerprint_launches_ += launches;
 }
 
 bool WorkFlow::Cancelled(Work* work) {
   SetInSubmission(work, false);
-  fingerprint_launches_ -= std::exchange(work->fingerprint_launches, 0);
+  fingerprint_launches_ -= std::exchange(work->prints.launches, 0);
   if (parts_.trials != nullptr) parts_.trials->Cancelled(*work);
   if (work->released) {
     parts_.counts->Ended(*work);
@@ -131,7 +131,7 @@ void WorkFlow::MarkReleased(Work* work, const Moment& at) {
   work->held = false;
   work->released_at = at.now;
   ++released_;
-  fingerprint_launches_ -= std::exchange(work->fingerprint_launches, 0);
+  fingerprint_launches_ -= std::exchange(work->prints.launches, 0);
   parts_.counts->Released(*work, parts_.policy);
   work->remote = Bytes(0);
   if (work->kind != Work::Kind::kEvict) {

@@ -19,7 +19,7 @@ inline uint64_t NanosecondsOf(Instant t) {
 }
 
 struct ActiveWork : Work {
-  uint32_t work = 0;  // The recorded; `id` is the same.
+  uint32_t work = 0;  // The recorded; `id` is one more.
   uint32_t set = 0;
   bool started = false;
   bool ready_known = false;
@@ -29,6 +29,7 @@ struct ActiveWork : Work {
   uint64_t ready = 0;      // When it could have started, had it not been held.
   uint64_t may_start = 0;  // Not before; once released.
   uint64_t duration = 0;
+  uint64_t behind = 0;  // What fingerprints behind it take of its stream.
   uint64_t start = 0, end = 0;
   Stalls at_submission, at_ready, at_release;  // Of all work by then.
   RunRecorder::Launch launch;

@@ -132,7 +132,7 @@ bool BoundMoves::Make(Scheduler* scheduler, const Room& room, const Conditions& 
   if (barriers_ && (head == nullptr || scheduler->HasItsMemory(*head, at))) return false;
   Open open{.scheduler = *scheduler,
             .plan = plan,
-            .first = head != nullptr ? static_cast<uint32_t>(head->id) : submitted_,
+            .first = head != nullptr ? static_cast<ActiveWork*>(head)->work : submitted_,
             .room = room.available + room.moving_out,
             .in = room.moving_in,
             .out = room.moving_out,

@@ -163,7 +163,7 @@ bool EventRepeater::CallOfWork(const EventRecord& e, EventAnswer* answer) {
       if (captured && e.value == 0) Forget(w);
       return true;
     case Kind::kFollowedBy:
-      if (!held || w.fingerprint_launches != 0 || e.value > UINT16_MAX) return false;
+      if (!held || w.prints.launches != 0 || e.value > UINT16_MAX) return false;
       s.work().FollowedBy(&w, static_cast<uint32_t>(e.value));
       return true;
     case Kind::kCancelled:

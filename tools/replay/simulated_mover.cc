@@ -28,11 +28,8 @@ bool MovesBeside(const ReplaySetting& setting, const RecordedRun& run) {
          (run.setting.trust_told && BesideLaunch(*overlap, Trust::kProven).moves());
 }
 
-SchedulerOptions OptionsOf(const ReplaySetting& setting, const RecordedRun& run,
-                           const ReplayPrices& prices) {
+SchedulerOptions OptionsOf(const ReplaySetting& setting, const ReplayPrices& prices) {
   return {.traced = IsTraced(setting),
-          // In the streams, behind launches; which they are taken of does not matter.
-          .always_prints = IsTraced(setting) && MovesBeside(setting, run),
           .device_memory = setting.device_memory,
           .prices = prices.decisions};
 }
@@ -54,7 +51,8 @@ SimulatedMover::SimulatedMover(const ChunkedRun& chunks, const Timing& timing,
       calls_(prices),
       served_(&chunks, &timing, &memory_, prices),
       policy_(min == nullptr ? MakePolicy(setting.policy).value() : nullptr),
-      scheduler_(&memory_.table(), policy_.get(), OptionsOf(setting, run_, prices), this),
+      scheduler_(&memory_.table(), policy_.get(), OptionsOf(setting, prices), this),
+      prints_(&memory_, &scheduler_, IsTraced(setting) ? timing.DeviceRate() : 0),
       kept_(&chunks, &memory_, setting.pins, setting.device_memory) {
   if (min != nullptr) {
     bound_.emplace(&chunks, min, &served_, &memory_, !MovesBeside(setting, run_));
@@ -88,9 +86,8 @@ bool SimulatedMover::Settle() {
 }
 
 ReplayResult SimulatedMover::Finish() {
-  const uint64_t first = run_.works.empty() ? 0 : first_submission_;
   const uint64_t last = std::max(streams_.last_end(), program_.time());
-  result_.begun = std::min(first, program_.time());
+  result_.begun = std::min(result_.begun, program_.time());
   result_.predicted = last - result_.begun;
   const std::vector<uint64_t>& ends = streams_.ends();
   result_.round = timing_.phases().main().Median(ends);
@@ -129,7 +126,8 @@ Moment SimulatedMover::At() const {
   return {.now = InstantOf(now_),
           .budget = memory_.budget(),
           .used = memory_.used(),
-          .available = memory_.available()};
+          .available = memory_.available(),
+          .follows_writers = IsTraced(setting_) && memory_.host_used()};
 }
 
 uint64_t SimulatedMover::NextEvent() {
@@ -150,8 +148,7 @@ void SimulatedMover::Pass(uint64_t to) {
   calls_.Advance(now_, [this](uint32_t place) {
     ChunkMove* const move = moves_[place];
     std::optional<Fingerprint> print;
-    // Which it is does not matter: the record says whether it is still the same.
-    if (move->print) print.emplace();
+    if (move->print) print = memory_.PrintOf(move->chunk, memory_.facts(move->chunk).version);
     rest_.Told();
     scheduler_.moves().Copied(move, {.print = print});
   });
@@ -196,7 +193,7 @@ bool SimulatedMover::Submits(uint32_t work) {
   const WorkKind kind = run_.works[work].kind;
   const bool kernels = kind == WorkKind::kKernel || kind == WorkKind::kGraph;
   if (streams_.active() >= kMostLaunched || scheduler_.work().Full(kernels)) return false;
-  if (work == 0) first_submission_ = now_;
+  if (work == 0) result_.begun = now_;
   gate_.passed += tracking_;
   ActiveWork* a = NewWork(work);
   Submit(a);
@@ -274,6 +271,8 @@ ActiveWork* SimulatedMover::NewWork(uint32_t work) {
   a->submitted = true;
   a->at_submission = stalls_;
   a->launch.code = w.code;
+  // No more than compared: whoever writes behind another in its stream.
+  a->submitter.stream_key = reinterpret_cast<const void*>(uintptr_t{w.stream} + 1);
   const bool declared = !IsTraced(setting_) || w.kind == WorkKind::kDeclared;
   const bool launch = w.kind == WorkKind::kKernel || w.kind == WorkKind::kGraph;
   const Beside beside = declared || !launch

@@ -5,7 +5,8 @@
 // runs ahead as it did (virtual_program.h), up to what a stream takes and the scheduler holds;
 // copies both ways, and one thread that makes the calls on mappings, one after another, with what a
 // call waits for beside copies out (mover_calls.h); device memory that has to be made where only
-// other sizes are left (virtual_memory.h). What is not: host memory has no end, recording costs
+// other sizes are left (virtual_memory.h); fingerprints behind work, and the time that they take
+// (replayed_prints.h). What is not: host memory has no end, recording costs
 // nothing to begin, the program's own allocations take no time, copies and kernels that both use
 // the bus do not slow each other, and memory that a kernel may write counts as written unless the
 // record shows that it was not (unwritten.h).
@@ -27,6 +28,7 @@
 #include "tools/replay/min_schedule.h"
 #include "tools/replay/mover_calls.h"
 #include "tools/replay/replay_result.h"
+#include "tools/replay/replayed_prints.h"
 #include "tools/replay/run_recorder.h"
 #include "tools/replay/scheduler_rest.h"
 #include "tools/replay/served_time.h"
@@ -143,12 +145,11 @@ class SimulatedMover final : SchedulerOwner {
   const std::unique_ptr<EvictionPolicy> policy_;  // None for min,
   std::optional<BoundMoves> bound_;               // which has this instead.
   Scheduler scheduler_;
+  ReplayedPrints prints_;
   SchedulerRest rest_;
   std::vector<ActiveWork*> ended_;  // Those whose end has not been looked at.
   std::vector<ChunkMove*> moves_;   // By place.
   KeptAllocations kept_;
-  uint64_t first_submission_ = 0;
-  uint32_t let_go_ = 0;  // One more than the last work that was.
 };
 
 }  // namespace vramspan::replay

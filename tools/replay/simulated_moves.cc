@@ -39,7 +39,9 @@ void SimulatedMover::Submit(ActiveWork* a) {
   }
   // Before it counts as a use of what it touches.
   if (scheduler_.queue().empty()) FindDuration(a);
-  if (scheduler_.work().Submit(a, At())) {
+  const bool released = scheduler_.work().Submit(a, At());
+  prints_.Submitted(a);
+  if (released) {
     Released(a);
   } else {
     streams_.Start(*a, StreamsNow());
@@ -68,17 +70,17 @@ void SimulatedMover::FindDuration(ActiveWork* a) {
 }
 
 void SimulatedMover::Released(ActiveWork* a) {
-  let_go_ = std::max(let_go_, a->work + 1);
   a->released_at = InstantOf(now_);
   a->at_release = stalls_;
   result_.accesses += a->uses.size();
   result_.in_place_time += a->duration - a->launch.resident;
   result_.served_in_place += a->launch.served;
   result_.bytes_in_place += a->launch.in_place;
-  a->ForEachFixed([this](const ChunkUse& use) {
-    if (use.how.write) memory_.facts(use.chunk).written = true;
+  a->ForEachFixed([this, a](const ChunkUse& use) {
+    if (use.how.write) memory_.MayWrite(use.chunk, a->work);
   });
   if (bound_) bound_->Released(*a);
+  if (a->seen) prints_.Released(a);
   streams_.Start(*a, StreamsNow());
 }
 
@@ -105,6 +107,7 @@ void SimulatedMover::Gone(ActiveWork* a) {
 void SimulatedMover::LookAtEnded() {
   const Instant now = InstantOf(now_);
   for (ActiveWork* a : ended_) {
+    prints_.Ended(*a);
     // The thread may have been at a call when it ended.
     scheduler_.work().Finished(a, streams_.last_seen(*a), /*at_once=*/now_ == a->end, now);
     streams_.last_seen(*a) = now;
@@ -157,7 +160,7 @@ void SimulatedMover::Evict(ChunkMove* move) {
   moves_[move->place] = move;
   scheduler_.moves().Started(move);
   // What was not written is as its fingerprint says, and what was is not.
-  const bool equal = move->expected.has_value() && !memory_.WasWritten(move->chunk);
+  const bool equal = move->expected.has_value() && !memory_.facts(move->chunk).written;
   if (move->clean || equal) {
     scheduler_.moves().Copied(move, {.equal = equal});
   } else {
@@ -204,7 +207,7 @@ void SimulatedMover::EndRemap(ChunkMove* move) {
   const bool in = move->in;
   if (setting_.moves) result_.moves.push_back({now_, chunk, in, move->clean});
   if (in) {
-    memory_.Came(now_, chunk, let_go_);
+    memory_.Came(now_, chunk);
   } else {
     memory_.Left(now_, chunk);
     if (bound_) bound_->Left(chunk);

@@ -88,6 +88,24 @@ StepTiming StepByWaits(const RecordedRun& run, const Latest& latest, uint64_t be
   return t;
 }
 
+// A kernel may name memory twice: by an address of its parameters and in a tensor map.
+Bytes OnceOf(absl::Span<const RecordedRange> set) {
+  std::vector<RecordedRange> ranges(set.begin(), set.end());
+  std::sort(ranges.begin(), ranges.end(), [](const RecordedRange& a, const RecordedRange& b) {
+    return std::pair(a.allocation, a.offset) < std::pair(b.allocation, b.offset);
+  });
+  Bytes sum;
+  uint64_t behind = 0;
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    const RecordedRange& r = ranges[i];
+    if (i == 0 || r.allocation != ranges[i - 1].allocation) behind = 0;
+    const uint64_t from = std::max(r.offset, behind);
+    behind = std::max(behind, r.offset + r.size);
+    sum += Bytes(behind - std::min(from, behind));
+  }
+  return sum;
+}
+
 }  // namespace
 
 Timing::Timing(const RecordedRun* run, const ReplayPrices& prices)
@@ -98,6 +116,7 @@ Timing::Timing(const RecordedRun* run, const ReplayPrices& prices)
       passes_(run->codes.size()),
       phases_(*run) {
   bytes_.reserve(run->sets());
+  once_.reserve(run->sets());
   exact_.reserve(run->sets());
   for (uint32_t s = 0; s < run->sets(); ++s) {
     Bytes sum;
@@ -107,6 +126,7 @@ Timing::Timing(const RecordedRun* run, const ReplayPrices& prices)
       exact &= r.exact;
     }
     bytes_.push_back(sum);
+    once_.push_back(OnceOf(run->set(s)));
     exact_.push_back(exact);
   }
   FindDurations();
@@ -132,8 +152,7 @@ void Timing::FindDurations() {
   for (size_t i = 0; i < works_.size(); ++i) {
     const RecordedWork& w = run_.works[i];
     if (!w.timed()) {
-      works_[i].duration =
-          kUntimed + Count(static_cast<double>(bytes_[w.set].value) / DeviceRate());
+      works_[i].duration = kUntimed + Count(static_cast<double>(once_[w.set].value) / DeviceRate());
       continue;
     }
     const uint64_t took = w.end - w.start;
@@ -166,7 +185,7 @@ void Timing::FindPasses() {
     const RecordedWork& w = run_.works[i];
     if (!w.timed() || w.remote == 0) continue;
     // What is remote beyond what the work names is the rest of chunks that it does not touch.
-    const Bytes remote = std::min(Bytes(w.remote), bytes_[w.set]);
+    const Bytes remote = std::min(Bytes(w.remote), once_[w.set]);
     if (remote < kTells) continue;
     Sum& sum = sums[run_.alike(w.code)];
     sum.added += static_cast<double>(w.end - w.start - works_[i].duration);
@@ -179,20 +198,26 @@ void Timing::FindPasses() {
 }
 
 void Timing::GuessPasses() {
-  absl::flat_hash_map<std::pair<uint32_t, uint64_t>, uint64_t> least;
+  absl::flat_hash_map<std::pair<uint32_t, uint64_t>, std::vector<uint64_t>> times;
   for (const RecordedWork& w : run_.works) {
-    if (w.timed() && w.remote == 0) NoteLeast(&least, LikeOf(w), w.end - w.start);
+    if (w.timed() && w.remote == 0) times[LikeOf(w)].push_back(w.end - w.start);
+  }
+  absl::flat_hash_map<std::pair<uint32_t, uint64_t>, uint64_t> medians;
+  for (auto& [like, of_all] : times) {
+    const auto middle = of_all.begin() + static_cast<ptrdiff_t>((of_all.size() - 1) / 2);
+    std::nth_element(of_all.begin(), middle, of_all.end());
+    medians[like] = *middle;
   }
   guesses_.assign(works_.size(), 1);
   for (size_t i = 0; i < works_.size(); ++i) {
     const RecordedWork& w = run_.works[i];
-    if (exact_[w.set] || bytes_[w.set] == Bytes(0)) continue;
-    const double at_rate = static_cast<double>(bytes_[w.set].value) / DeviceRate();
-    const auto fastest = least.find(LikeOf(w));
-    const uint64_t takes = fastest == least.end() ? works_[i].duration : fastest->second;
+    if (exact_[w.set] || once_[w.set] == Bytes(0)) continue;
+    const double at_rate = static_cast<double>(once_[w.set].value) / DeviceRate();
+    const auto median = medians.find(LikeOf(w));
+    const uint64_t takes = median == medians.end() ? works_[i].duration : median->second;
     const double passes = static_cast<double>(takes) / at_rate;
     // What no cache holds was not read whole in less time than the memory needs.
-    const double least_passes = bytes_[w.set] > kCached ? 0 : 1;
+    const double least_passes = once_[w.set] > kCached ? 0 : 1;
     guesses_[i] = static_cast<float>(std::clamp(passes, least_passes, kMostPasses));
   }
 }

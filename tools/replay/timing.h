@@ -58,14 +58,15 @@ class Timing {
   const StepTiming& step(size_t index) const { return steps_[index]; }
   // How often each byte of the work's memory crosses the bus when it is served in place, as what
   // was recorded of its code proves, with a quarter of a MiB remote or more. Where nothing does: as
-  // many times as the fastest work of its code and size takes longer than the memory's own rate
+  // many times as work of its code and size takes longer in the median than the memory's own rate
   // needs, for what does more with its memory than read it once most likely reads it again (a
-  // matrix product), and one that was not measured may be reckoned too long; 1 for what is exact,
-  // and at least 1 for what a cache may hold; at most 40.
+  // matrix product); 1 for what is exact, and at least 1 for what a cache may hold; at most 40.
   double Passes(uint32_t work) const {
     return passes_[run_.works[work].code].value_or(guesses_[work]);
   }
   bool Proved(uint32_t work) const { return passes_[run_.works[work].code].has_value(); }
+  // Of the memory of the device that was recorded, in GB/s.
+  double DeviceRate() const;
   // What the program does again and again.
   const Phases& phases() const { return phases_; }
   // Bytes that a set's ranges name.
@@ -77,8 +78,6 @@ class Timing {
     return {run_.alike(w.code), RoughSize(bytes_[w.set])};
   }
   void FindDurations();
-  // Of the memory of the device that was recorded, in GB/s.
-  double DeviceRate() const;
   void FindPasses();
   void GuessPasses();
   void FindWaits();
@@ -88,7 +87,7 @@ class Timing {
   const ReplayPrices prices_;
   std::vector<WorkTiming> works_;
   std::vector<StepTiming> steps_;
-  std::vector<Bytes> bytes_;                   // By set.
+  std::vector<Bytes> bytes_, once_;            // By set: as named, and each byte once.
   std::vector<std::optional<double>> passes_;  // By code.
   std::vector<float> guesses_;                 // By work.
   std::vector<bool> exact_;                    // By set: all of its ranges are.

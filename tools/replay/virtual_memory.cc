@@ -107,8 +107,7 @@ double VirtualMemory::TakeSlot(ChunkIndex index, bool alias) {
   return slots_.Take(c.log2_size, alias, available(), &facts(index).alias);
 }
 
-void VirtualMemory::Came(uint64_t now, ChunkIndex index, uint32_t let_go) {
-  facts(index).came = let_go;
+void VirtualMemory::Came(uint64_t now, ChunkIndex index) {
   facts(index).written = false;
   recorder_.Came(now, index, /*fetched=*/true);
 }

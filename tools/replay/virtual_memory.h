@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/base/fingerprint.h"
 #include "runtime/space/chunk_table.h"
 #include "tools/replay/chunked_run.h"
 #include "tools/replay/replay_result.h"
@@ -16,8 +17,8 @@
 namespace vramspan::replay {
 
 struct ChunkFacts {
-  uint32_t came = 0;            // One more than the last work that was let go when it last came.
   uint32_t unwritten_from = 0;  // Or that works behind this one leave it as it is.
+  uint32_t version = 0;         // What is in it: one more than the last work that wrote it.
   bool written = false;         // By work, since it came, as far as the record says.
   bool unwritten = false;       // The record shows that kernels leave it as it is.
   bool has_host = false;        // Host memory was made for it.
@@ -70,13 +71,20 @@ class VirtualMemory {
   // mapping of it beside is wanted, for the copy.
   double TakeSlot(ChunkIndex c, bool alias);
   // It has come, and it has left.
-  void Came(uint64_t now, ChunkIndex c, uint32_t let_go);
+  void Came(uint64_t now, ChunkIndex c);
   void Left(uint64_t now, ChunkIndex c);
-  // Whether work wrote it since it came, as far as the record says.
-  bool WasWritten(ChunkIndex c) const {
-    const ChunkFacts& f = facts(c);
-    return f.written && !f.unwritten && f.came <= f.unwritten_from;
+  // Memory lives in host memory, or did.
+  bool host_used() const { return made_host_; }
+
+  // --- what is in it ---
+  // Work that may write it is let go. The record may say that it does not.
+  void MayWrite(ChunkIndex c, uint32_t work) {
+    ChunkFacts& f = facts(c);
+    if (f.unwritten || work > f.unwritten_from) return;
+    f.written = true;
+    f.version = work + 1;
   }
+  Fingerprint PrintOf(ChunkIndex c, uint32_t version) const { return {c.value, version}; }
 
  private:
   const ReplayPrices prices_;

@@ -22,7 +22,8 @@ ActiveWork* VirtualStreams::New(uint32_t work) {
   spare_.pop_back();
   a->Renew();
   a->work = work;
-  a->id = work;
+  // 0 is none.
+  a->id = uint64_t{work} + 1;
   ++active_;
   return a;
 }
@@ -114,7 +115,7 @@ void VirtualStreams::Start(Stream* stream, const Now& now) {
   // It is held no more, but was if it may not start before its release.
   const uint64_t pass = a->may_start != 0 ? now.pass : 0;
   a->start = std::max(unheld + pass, a->may_start);
-  a->end = a->start + a->duration + now.mark;
+  a->end = a->start + a->duration + a->behind + now.mark;
   a->started = true;
   const bool kernel = run_.works[a->work].kind != WorkKind::kCopy;
   const auto left = static_cast<double>(a->end - a->start);

@@ -94,7 +94,7 @@ void ModelMemory::CheckIdle() {
     const ModelChunk& m = (*this)[c];
     if (!m.live) continue;
     const Chunk& real = chunk(c);
-    if (!IsUnused(real) || m.detached != 0 || real.lost) {
+    if (!IsUnused(real) || m.detached != 0 || real.lost || real.pending_fingerprints != 0) {
       common_.verdict.Fail("at the end chunk %u (%s) is still in use", c.value,
                            ChunkStateName(real.state));
     }

@@ -22,7 +22,7 @@ struct SimWork : Work {
 
   std::vector<ChunkUse> all;       // Of uses, possible and mapped_only.
   std::vector<ChunkIndex> beside;  // Nobody has them: it reads past an end there, at most.
-  std::vector<Print> prints;
+  std::vector<Print> found;
   uint64_t submission = 0;  // In the order in which the scheduler was told.
   uint32_t by = 0;          // The thread.
   uint32_t stream = kNoStream;
@@ -44,10 +44,10 @@ struct SimWork : Work {
     fresh.TakeVectors(this);
     all.clear();
     beside.clear();
-    prints.clear();
+    found.clear();
     fresh.all = std::move(all);
     fresh.beside = std::move(beside);
-    fresh.prints = std::move(prints);
+    fresh.found = std::move(found);
     *this = std::move(fresh);
   }
   // So many of `all` are uses, then so many possible.

@@ -30,6 +30,7 @@ void Streams::Recycle(SimWork* work) {
 void Streams::Push(SimWork* work) {
   Stream& s = streams_[work->stream];
   s.works.push_back(work);
+  if (common_.options.follows_writers) ChoosePrints(work);
   if (work->needs_arrival && s.works.size() == s.ended + 1) {
     if (common_.Strikes(Fault::kLateArrival)) {
       work->seen_at =
@@ -50,7 +51,28 @@ void Streams::Left(SimWork* work) {
   LookAt(work->stream);
 }
 
+void Streams::ChoosePrints(SimWork* work) {
+  if (!prints_) prints_.emplace(&memory_.table(), &common_.scheduler->queue());
+  prints_->Choose(work, /*host_used=*/true, [this]() -> std::optional<uint32_t> {
+    if (common_.random.Chance(100)) return std::nullopt;
+    return 0;
+  });
+  if (!work->held || work->prints.places.empty()) return;
+  common_.scheduler->work().FollowedBy(work, common_.random.Between(1, 3));
+}
+
+void Streams::Released(SimWork* work) {
+  if (work->stream == SimWork::kNoStream) return;
+  if (common_.options.follows_writers) {
+    std::vector<WorkPrint> asked;
+    prints_->Ask(*work, /*host_used=*/true, [&](const WorkPrint& p) { asked.push_back(p); });
+    work->prints.places = std::move(asked);
+  }
+  TryStart(work->stream);
+}
+
 void Streams::Cancel(SimWork* work) {
+  if (prints_) prints_->Drop(work);
   Stream& s = streams_[work->stream];
   std::erase(s.works, work);
   NoLongerAwaited(*work);
@@ -138,11 +160,9 @@ void Streams::NoLongerAwaited(const SimWork& work) {
 }
 
 void Streams::TakePrints(SimWork* work) {
-  if (work->kind != Work::Kind::kScope || common_.dead) return;
-  for (const ChunkUse& use : work->uses) {
-    const Chunk& c = memory_.chunk(use.chunk);
-    if (!use.how.write || !HostCopies::WorthNow(c)) continue;
-    work->prints.push_back({use.chunk, {memory_[use.chunk].mapped_version(), use.chunk.value}});
+  if (common_.dead) return;
+  for (const WorkPrint& p : work->prints.places) {
+    work->found.push_back({p.chunk, {memory_[p.chunk].mapped_version(), p.chunk.value}});
   }
 }
 
@@ -206,7 +226,7 @@ void Streams::ReportEnd(Stream* s, SimWork* work) {
     common_.scheduler->work().CountedEnded(*work);
     Drains(counted_ - 1);
   } else {
-    for (const SimWork::Print& print : work->prints) {
+    for (const SimWork::Print& print : work->found) {
       if (common_.scheduler->Found(print.chunk, work->id, print.print)) {
         memory_.chunk(print.chunk).Transition(ChunkState::kDevice);
         memory_.table().NoteChange(print.chunk);

@@ -5,8 +5,10 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "runtime/scheduler/work_prints.h"
 #include "tests/scheduler/simulation/model_memory.h"
 
 namespace vramspan::simulation {
@@ -36,9 +38,7 @@ class Streams {
   bool MakeOneWaitFor(SimWork* work);
 
   // --- the device's ---
-  void Released(SimWork* work) {
-    if (work->stream != SimWork::kNoStream) TryStart(work->stream);
-  }
+  void Released(SimWork* work);
   void EndFirst(const Event& event);
   void ContextDied();
   bool unknown_runs() const { return unknown_ != 0; }
@@ -71,10 +71,12 @@ class Streams {
   void NoLongerAwaited(const SimWork& work);
   void ReportStream(uint32_t stream);
   void ReportEnd(Stream* s, SimWork* work);
+  void ChoosePrints(SimWork* work);
   void TakePrints(SimWork* work);
 
   Common& common_;
   ModelMemory& memory_;
+  std::optional<WorkPrints> prints_;  // Once there is work.
   std::vector<Stream> streams_;
   std::vector<std::unique_ptr<SimWork>> works_;
   std::vector<SimWork*> spare_;

@@ -55,9 +55,6 @@ void Threads::Submit(uint32_t t) {
     return WaitAs(t, Stage::kPinned);
   }
   streams_.Push(work);
-  if (common_.options.follows_writers && common_.random.Chance(200)) {
-    scheduler.work().FollowedBy(work, common_.random.Between(1, 3));
-  }
   if (common_.options.shares_context) {
     mover_.Park();
     return WaitAs(t, Stage::kReleased);
