@@ -64,10 +64,12 @@ RecordedRun Laps(bool told) {
   builder.Allocate(Bytes(kLarge));
   builder.Allocate(Bytes(kOther));
   for (int lap = 0; lap < 12; ++lap) {
-    builder.Work({{.allocation = 0, .size = kLarge}}, 1000, 0);
-    builder.Work({{.allocation = 0, .size = kChunk, .settled = true, .told = told},
-                  {.allocation = 1, .size = kOther}},
-                 1000, 1);
+    const std::vector<RecordedRange> fills = {{.allocation = 0, .size = kLarge}};
+    const std::vector<RecordedRange> works = {
+        {.allocation = 0, .size = kChunk, .settled = true, .told = told},
+        {.allocation = 1, .size = kOther}};
+    builder.Work(fills, 1000, 0);
+    builder.Work(works, 1000, 1);
   }
   RecordedRun run = builder.Take();
   run.setting.possible_told = true;

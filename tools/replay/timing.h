@@ -27,6 +27,7 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/base/roughly.h"
 #include "tools/replay/recorded_run.h"
 #include "tools/replay/replay_prices.h"
 #include "tools/replay/rounds.h"
