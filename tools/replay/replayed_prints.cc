@@ -12,7 +12,7 @@ constexpr size_t kOfALaunch = 8;
 }  // namespace
 
 void ReplayedPrints::Submitted(ActiveWork* a) {
-  if (gb_per_s_ == 0) return;
+  if (!traced_) return;
   which_.Choose(a, memory_.host_used(), [] { return std::optional<uint32_t>(0); });
   if (!a->held || a->prints.places.empty()) return;
   const size_t launches = (a->prints.places.size() + kOfALaunch - 1) / kOfALaunch;

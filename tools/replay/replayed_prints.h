@@ -14,12 +14,13 @@ namespace vramspan::replay {
 
 class ReplayedPrints {
  public:
-  // Both outlive it. `gb_per_s`: how fast device memory is read; 0: none are taken, as launches are
-  // not traced.
-  ReplayedPrints(VirtualMemory* memory, Scheduler* scheduler, double gb_per_s)
+  // Both outlive it. `gb_per_s`: how fast device memory is read. `traced`: launches are; else none
+  // are taken.
+  ReplayedPrints(VirtualMemory* memory, Scheduler* scheduler, double gb_per_s, bool traced)
       : memory_(*memory),
         scheduler_(*scheduler),
         gb_per_s_(gb_per_s),
+        traced_(traced),
         which_(&memory->table(), &scheduler->queue()) {}
 
   // The work was submitted, and is held if it says so.
@@ -33,6 +34,7 @@ class ReplayedPrints {
   VirtualMemory& memory_;
   Scheduler& scheduler_;
   const double gb_per_s_;
+  const bool traced_;
   WorkPrints which_;
 };
 

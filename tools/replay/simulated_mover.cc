@@ -52,7 +52,7 @@ SimulatedMover::SimulatedMover(const ChunkedRun& chunks, const Timing& timing,
       served_(&chunks, &timing, &memory_, prices),
       policy_(min == nullptr ? MakePolicy(setting.policy).value() : nullptr),
       scheduler_(&memory_.table(), policy_.get(), OptionsOf(setting, prices), this),
-      prints_(&memory_, &scheduler_, IsTraced(setting) ? timing.DeviceRate() : 0),
+      prints_(&memory_, &scheduler_, timing.DeviceRate(), IsTraced(setting)),
       kept_(&chunks, &memory_, setting.pins, setting.device_memory) {
   if (min != nullptr) {
     bound_.emplace(&chunks, min, &served_, &memory_, !MovesBeside(setting, run_));
