@@ -7,6 +7,9 @@
 #include "runtime/base/log.h"
 
 namespace vramspan {
+
+static_assert(StreamFingerprints::kPiecesOfALaunch == WorkPrints::kOfALaunch);
+
 void WorkFingerprints::Load() {
   ScopedContext current(memory_.driver(), memory_.options().context);
   Status status = current.status();
@@ -40,11 +43,7 @@ void WorkFingerprints::Queue(StreamWork* work) {
     MutexLock lock(memory_.mu);
     count = Choose(work, pieces);
     if (work->released) Ask(*work);
-    if (work->held) {
-      const size_t launches =
-          (count + StreamFingerprints::kPiecesOfALaunch - 1) / StreamFingerprints::kPiecesOfALaunch;
-      scheduler_.work().FollowedBy(work, static_cast<uint32_t>(launches));
-    }
+    if (work->held) scheduler_.work().FollowedBy(work, WorkPrints::Launches(count));
   }
   if (count == 0) return;
   const Status status = prints_->Queue(work->stream->stream, absl::MakeConstSpan(pieces, count));

@@ -22,6 +22,11 @@ namespace vramspan {
 class WorkPrints {
  public:
   static constexpr size_t kMost = 32;  // Of one piece of work.
+  static constexpr size_t kOfALaunch = 8;
+  // Kernels that take so many.
+  static uint32_t Launches(size_t prints) {
+    return static_cast<uint32_t>((prints + kOfALaunch - 1) / kOfALaunch);
+  }
 
   // Both outlive it.
   WorkPrints(ChunkTable* chunks, const WorkQueue* queue) : chunks_(*chunks), queue_(*queue) {}

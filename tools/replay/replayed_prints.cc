@@ -4,19 +4,12 @@
 #include <vector>
 
 namespace vramspan::replay {
-namespace {
-
-// So many are taken by one kernel (runtime/mover/stream_fingerprints.h).
-constexpr size_t kOfALaunch = 8;
-
-}  // namespace
 
 void ReplayedPrints::Submitted(ActiveWork* a) {
   if (!traced_) return;
   which_.Choose(a, memory_.host_used(), [] { return std::optional<uint32_t>(0); });
   if (!a->held || a->prints.places.empty()) return;
-  const size_t launches = (a->prints.places.size() + kOfALaunch - 1) / kOfALaunch;
-  scheduler_.work().FollowedBy(a, static_cast<uint32_t>(launches));
+  scheduler_.work().FollowedBy(a, WorkPrints::Launches(a->prints.places.size()));
 }
 
 void ReplayedPrints::Released(ActiveWork* a) {
